@@ -42,7 +42,7 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build bin/test/plain bin/test/race networks htcondor slurm demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-evidence bench-relay bench-sites lint fmt clean
+	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-evidence bench-schedules bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -126,8 +126,14 @@ bench-glideins: build ## 200 glideins in one HTCondor pool: time, memory, jobs a
 bench-plans: build ## plans of published workflows, executed with sleeping tasks, beside what they predicted
 	$(GO) run ./bench plans
 
+bench-growth: ## workflows of a thousand to a million tasks, read, ranked and drained without executing
+	$(GO) run ./bench/growth
+
 bench-evidence: ## the planner's claims: figures, and plots in docs/bench; INSTANCES names published workflows
 	$(GO) run ./bench/evidence -out docs/bench $(if $(INSTANCES),-instances $(INSTANCES))
+
+bench-schedules: build ## makespans of workflows beside the list schedule, clustered and not; DATA has the generator's
+	$(GO) run ./bench/schedules $(if $(DATA),-data $(DATA))
 
 bench-relay: ## connections through a relay and ssh, beside connections without
 	$(GO) test ./bench -run '^$$' -bench Relay

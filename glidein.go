@@ -177,8 +177,7 @@ func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Gl
 }
 
 // Brief returns the glidein with those of its attempts only that matter for what follows: those that are alive, and
-// those that have ended from the last decisive one on. Of the others it counts how many expired, where the policy
-// does.
+// those that have ended from the last decisive one on. Of the others it counts how many expired, where the policy does.
 func (g Glidein) Brief() Glidein {
 	last := 0
 	for _, a := range g.Attempts {
@@ -248,9 +247,8 @@ func (g Glidein) Live() []Job {
 	return slices.DeleteFunc(slices.Clone(g.Attempts), func(a Job) bool { return !a.Live() })
 }
 
-// Derive returns the glidein's state and its reason from what was asked, its attempts, the state of
-// its site, whether that is held, what is lacking, and now. It is the only source of Glidein.State. A
-// DELETED glidein stays so.
+// Derive returns the glidein's state and its reason from what was asked, its attempts, the state of its site, whether
+// that is held, what is lacking, and now. It is the only source of Glidein.State. A DELETED glidein stays so.
 func (g Glidein) Derive(site SiteState, held Hold, lack Lack, now time.Time) (GlideinState, string) {
 	live := g.Live()
 	switch {

@@ -100,6 +100,7 @@ type JobEvent struct {
 	ExitStatus *int
 	Lost       []LostHost // as far as the job tells now
 	Reason     string
+	Gone       bool // its end was seen: nothing of it runs any more, on any node
 }
 
 // Live reports whether the job may still have processes at its site.
@@ -175,8 +176,7 @@ func (j Job) Ask(ask Ask, reason string, now time.Time) (Job, []Entry, error) {
 }
 
 // Lease gives the attempt's lease to holder, the one pilot process that may start workers. The same holder may ask
-// again. A Conflict error if another holds it, or if the job has ENDED: then another attempt may have taken its
-// place.
+// again. A Conflict error if another holds it, or if the job has ENDED: then another attempt may have taken its place.
 func (j Job) Lease(holder string, now time.Time) (Job, []Entry, error) {
 	switch {
 	case !j.Live():

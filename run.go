@@ -36,11 +36,21 @@ const (
 
 // RunOptions are chosen when a run is created and never change.
 type RunOptions struct {
-	Clustering     string  `json:"clustering"`        // none, horizontal=N
-	Retries        int     `json:"retries"`           // of each task, unless the task says otherwise
-	Stall          Seconds `json:"stall_s"`           // how long a task may be ready that nothing can take
-	DefaultRuntime Seconds `json:"default_runtime_s"` // assumed of a task without an estimate
+	Clustering     string  `json:"clustering"`             // a clustering.Rule, but for auto, which was decided before
+	Retries        int     `json:"retries"`                // of each task, unless the task says otherwise
+	RetryUnless    string  `json:"retry_unless,omitempty"` // exit statuses that no retry follows, as in 3,64
+	CrashLimit     int     `json:"crash_limit,omitempty"`  // lost workers that make a task fail; -1: none do
+	Stall          Seconds `json:"stall_s"`                // how long a task may be ready that nothing can take
+	DefaultRuntime Seconds `json:"default_runtime_s"`      // assumed of a task without an estimate
+	KeepTasks      bool    `json:"keep_tasks,omitempty"`   // also the directory of an attempt that left only outputs
+	Inputs         string  `json:"inputs,omitempty"`       // how tasks get theirs: LinkInputs, CopyInputs
 }
+
+// How tasks get their inputs. What a task lists among its outputs, too, it gets as a copy in any case.
+const (
+	LinkInputs = "link" // links to the run's files, which cost nothing; the default, also if it is empty
+	CopyInputs = "copy" // copies of their own, which they may change
+)
 
 // RunTasks counts the tasks of a run by what they are doing; the counts add up to Total.
 type RunTasks struct {
@@ -83,8 +93,9 @@ type RunReport struct {
 	LostWork       Seconds `json:"lost_work_s"` // in tasks cut off by a pilot's end or lost with a worker
 	Requeued       int     `json:"requeued"`    // times a task was queued again without using a retry
 	RetriesUsed    int     `json:"retries_used"`
-	WaitForWorkers Seconds `json:"wait_for_workers_s"` // creation of the run to its first task's start
-
+	LargerRetries  int     `json:"larger_retries,omitempty"` // of these, with more memory
+	MemoryKills    int     `json:"memory_kills,omitempty"`   // attempts that used more memory than they may have
+	WaitForWorkers Seconds `json:"wait_for_workers_s"`       // creation of the run to its first task's start
 	// What the cluster takes beside the tasks, typically; absent for too few of them.
 	Hop       Seconds        `json:"hop_s,omitempty"`   // from the last parent's end to the start on a free worker
 	Hops      int            `json:"hops,omitempty"`    // tasks that it rests on
@@ -92,6 +103,26 @@ type RunReport struct {
 	Reuses    int            `json:"reuses,omitempty"`
 	PeakRate  float64        `json:"peak_starts_per_s,omitempty"`
 	Transfers []SiteTransfer `json:"transfers,omitempty"` // where workers do not see the run's directory
+
+	// What tasks did that they should not.
+	OverCPUs      []OverCPUs     `json:"over_cpus,omitempty"`      // by transformation
+	ChangedInputs []ChangedInput `json:"changed_inputs,omitempty"` // the first of them
+}
+
+// OverCPUs says that tasks of a transformation kept more cpus busy than they asked for. Nothing stops them, but they
+// take what others on the same worker were promised.
+type OverCPUs struct {
+	Transformation string  `json:"transformation"`
+	Tasks          int     `json:"tasks"`  // that did
+	Factor         float64 `json:"factor"` // the most that one of them used, in what it asked for
+	Task           string  `json:"task"`   // that one
+}
+
+// A ChangedInput is a file that a task changed in place although it is no output of it: other tasks, and the task's own
+// retry, read something else than they would have.
+type ChangedInput struct {
+	Task string `json:"task"`
+	File string `json:"file"`
 }
 
 // A SiteTransfer says what the way of files to a site's workers and back took, once for each job.

@@ -68,9 +68,8 @@ type WaitStats struct {
 // WaitQuantiles returns statistics of waits by queue and shape, in their order. Those of which it is unknown how long
 // they were are left out.
 //
-// To leave out what did not start would make a slow queue look fast: a user who gives up after an hour never reports
-// a wait of two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as one that is
-// longer.
+// To leave out what did not start would make a slow queue look fast: a user who gives up after an hour never reports a
+// wait of two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as one that is longer.
 func WaitQuantiles(waits []Wait, now time.Time) []WaitStats {
 	groups := map[WaitStats][]Wait{} // :: shape → its waits
 	for _, w := range waits {

@@ -19,7 +19,7 @@ type NewPlan struct {
 	Sites        []string        `json:"sites,omitempty"`         // names or ids; none: all that take pilots
 	Goal         plan.Goal       `json:"goal"`                    // an absent objective has its default
 	HostCPUs     int             `json:"host_cpus,omitempty"`     // of each pilot's hosts; 0: the planner chooses
-	Clustering   string          `json:"clustering,omitempty"`    // none, horizontal=N; empty: the planner chooses
+	Clustering   string          `json:"clustering,omitempty"`    // a rule; empty or auto: the planner chooses
 	Seed         uint64          `json:"seed,omitempty"`
 	Algorithm    plan.Algorithm  `json:"algorithm,omitempty"` // empty: staircase
 	DryRun       bool            `json:"dry_run,omitempty"`   // make no row: the answer has the id 0

@@ -212,6 +212,15 @@ type NewRun struct {
 	Dir          string            `json:"dir,omitempty"`     // of the run; empty: corrald chooses
 	Options      corral.RunOptions `json:"options"`           // an absent or zero option has its default
 	Labels       map[string]string `json:"labels,omitempty"`
+
+	// DoneDir is where the files are that tasks have made which are marked as done before; empty: in SourceDir.
+	DoneDir string `json:"done_dir,omitempty"`
+
+	// Rescue is the .dag that the workflow was read from: a run that does not succeed leaves a rescue file beside it.
+	Rescue string `json:"rescue,omitempty"`
+
+	// Changed keeps what the latest run of the same workflow file has made, where nothing that it rests on has changed.
+	Changed bool `json:"changed,omitempty"`
 }
 
 // A Task is one task of a run. Worker, exit status and times are those of its last execution.
@@ -222,8 +231,16 @@ type Task struct {
 	Worker     string           `json:"worker,omitempty"`
 	ExitStatus *int             `json:"exit_status,omitempty"`
 	Reason     string           `json:"reason,omitempty"` // why the last execution was not a success
+	Cause      string           `json:"cause,omitempty"`  // memory: killed because it used more than it may have
 	StartedAt  time.Time        `json:"started_at,omitzero"`
 	EndedAt    time.Time        `json:"ended_at,omitzero"`
+
+	ChangedInputs []string `json:"changed_inputs,omitempty"` // files that it has changed in place, a few of them
+}
+
+// A TaskChoice names tasks of a run of which something is asked.
+type TaskChoice struct {
+	Tasks []string `json:"tasks"` // by id
 }
 
 // Health is what corrald says of itself.

@@ -19,9 +19,7 @@ func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
 // JSON is an Invalid error with its line, found without asking corrald. An empty key is replaced by a
 // random one.
 func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Run, error) {
-	document := r.Workflow
-	r.Workflow = placeholder
-	body, err := encodeAround(r, r.WorkflowName, document)
+	body, err := encodeRun(r)
 	if err != nil {
 		return corral.Run{}, err
 	}
@@ -108,6 +106,17 @@ func (c *Client) RunTasks(ctx context.Context, id corral.RunID, states ...corral
 	return list[Task](ctx, c, runPath(id)+"/tasks", q)
 }
 
+// A DiskUse is what the directory of a run takes on corrald's disk.
+type DiskUse struct {
+	Files int64 `json:"files"` // with folders and links
+	Bytes int64 `json:"bytes"` // of blocks, as du counts them
+}
+
+// RunDisk measures the directory of a run. It takes as long as to look at every file there.
+func (c *Client) RunDisk(ctx context.Context, id corral.RunID) (DiskUse, error) {
+	return get[DiskUse](ctx, c, runPath(id)+"/disk", nil)
+}
+
 // RunProfile returns what was measured of the run's tasks that are done, as package profile reads it.
 func (c *Client) RunProfile(ctx context.Context, id corral.RunID) ([]byte, error) {
 	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/profile"})
@@ -117,4 +126,19 @@ func (c *Client) RunProfile(ctx context.Context, id corral.RunID) ([]byte, error
 func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task, file string) ([]byte, error) {
 	path := runPath(id) + "/tasks/" + url.PathEscape(task) + "/log"
 	return c.do(ctx, call{method: http.MethodGet, path: path, query: url.Values{"file": {file}}})
+}
+
+// RetryTasks has failed tasks of a run tried again, with all their retries; a run that is over goes on.
+func (c *Client) RetryTasks(ctx context.Context, id corral.RunID, tasks ...string) (corral.Run, error) {
+	return c.askOfTasks(ctx, id, "retry", tasks)
+}
+
+// CancelTasks ends tasks of a run that goes on: those that run are killed, and those that wait never start.
+func (c *Client) CancelTasks(ctx context.Context, id corral.RunID, tasks ...string) (corral.Run, error) {
+	return c.askOfTasks(ctx, id, "cancel", tasks)
+}
+
+func (c *Client) askOfTasks(ctx context.Context, id corral.RunID, what string, tasks []string) (corral.Run, error) {
+	path := runPath(id) + "/tasks/" + what
+	return create[corral.Run](ctx, c, path, "", TaskChoice{tasks})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -102,4 +103,21 @@ func flag(name string, set bool) url.Values {
 		return nil
 	}
 	return url.Values{name: {"true"}}
+}
+
+// Words is a probe as histories have it: a line for what the batch system says of itself, and one for the network if
+// that was measured.
+func (p Probe) Words() []string {
+	said := p.Facts.Batch
+	var queues []string
+	for _, q := range p.Facts.Queues {
+		queues = append(queues, q.Name)
+	}
+	if len(queues) > 0 {
+		said += ", queues: " + strings.Join(queues, ", ")
+	}
+	if p.Network == nil {
+		return []string{said}
+	}
+	return []string{said, p.Network.String()}
 }

@@ -154,7 +154,7 @@ func (s *condorStand) runNoop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n := request(document, "")
+	n := request(document, corral.RunOptions{})
 	n.Cluster, n.SourceDir = pool, s.dir
 	r, err := s.cl.CreateRun(ctx, n, "")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/personal"
 )
 
 // crowdJobs are how many no-op jobs a crowd of glideins is given, for each of them.
@@ -32,7 +33,7 @@ type crowd struct {
 
 // measureGlideins has many one-slot glideins join one pool, gives them jobs, and publishes the table.
 func (p plan) measureGlideins(ctx context.Context, dir string) error {
-	if err := usePrograms(p.bin); err != nil {
+	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
 	}
 	m := thisMachine(dir)

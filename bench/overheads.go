@@ -15,6 +15,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/personal"
 )
 
 // overheads are the times of Juve 2012 §2.3, Tables 2.1 and 2.2, measured around an HTCondor cluster on
@@ -44,7 +45,7 @@ var byHTTP = map[string]string{"CORRALD_SUPPLY": "mirrors", "CORRALD_MIRROR_LIST
 
 // measureOverheads takes rounds of everything and publishes the table.
 func (p plan) measureOverheads(ctx context.Context, dir string) error {
-	if err := usePrograms(p.bin); err != nil {
+	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
 	}
 	m := thisMachine(dir)

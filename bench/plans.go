@@ -87,7 +87,7 @@ type trial struct {
 
 // measurePlans executes plans of all instances, and publishes how they went.
 func (p plan) measurePlans(ctx context.Context, dir string) (err error) {
-	if err := usePrograms(p.bin); err != nil {
+	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
 	}
 	// Sleeping tasks need no processor: the machine lends more than it has.
@@ -235,7 +235,7 @@ func (t trial) execute(ctx context.Context, name string, document []byte, goal p
 	if planned, err = t.cl.ProvisionPlan(ctx, planned.ID); err != nil {
 		return o, err
 	}
-	in := request(document, made.Clustering.String())
+	in := request(document, corral.RunOptions{Clustering: made.Clustering.String()})
 	in.Cluster, in.SourceDir = t.cluster, t.dir
 	in.Labels = map[string]string{"plan": fmt.Sprint(planned.ID)}
 	run, err := t.cl.CreateRun(ctx, in, "")

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/corral-pilot/corral"
 )
 
 // A queued is what was measured of a corrald that holds a run whose tasks all wait for a worker.
@@ -39,7 +41,7 @@ func measureQueued(ctx context.Context, dir string, n int) (q queued, err error)
 		return q, err
 	}
 	began := time.Now()
-	if _, err := s.cl.CreateRun(ctx, request(document, "none"), ""); err != nil {
+	if _, err := s.cl.CreateRun(ctx, request(document, corral.RunOptions{}), ""); err != nil {
 		return q, err
 	}
 	q.answered = time.Since(began)

@@ -6,11 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/corral-pilot/corral/internal/personal"
 )
 
 // results are all that is measured of tasks.
@@ -22,7 +23,7 @@ type results struct {
 
 // measureTasks measures everything of tasks and publishes it.
 func (p plan) measureTasks(ctx context.Context, dir string) error {
-	if err := usePrograms(p.bin); err != nil {
+	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
 	}
 	m := thisMachine(dir)
@@ -35,19 +36,6 @@ func (p plan) measureTasks(ctx context.Context, dir string) error {
 		return err
 	}
 	return p.publish(m, "\n\n"+r.markdown())
-}
-
-// usePrograms puts corrald and pilot first on the PATH, where a stand looks for them as `corral up` does. They are not
-// built here: what is measured should be what make build makes.
-func usePrograms(bin string) error {
-	bin, err := filepath.Abs(bin)
-	if err == nil {
-		_, err = os.Stat(filepath.Join(bin, "corrald"))
-	}
-	if err != nil {
-		return fmt.Errorf("the programs to measure are not there; make build makes them: %w", err)
-	}
-	return os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 }
 
 // measureRuns measures what needs pilots.
@@ -78,10 +66,13 @@ func (r results) markdown() string {
 		{"tasks/s", "median", "range"},
 		append([]string{"bare loop"}, rates(t.limit).row("%.0f")...),
 		append([]string{"corral"}, rates(t.corral).row("%.0f")...),
+		append([]string{"corral, --keep-tasks"}, rates(t.kept).row("%.0f")...),
 		append([]string{"corral, " + t.clustering}, rates(t.clustered).row("%.0f")...),
 		append([]string{"**corral ÷ bare loop**"}, ratios(t.corral, t.limit).row("%.2f")...),
+		append([]string{"--keep-tasks ÷ bare loop"}, ratios(t.kept, t.limit).row("%.2f")...),
 		append([]string{t.clustering + " ÷ bare loop"}, ratios(t.clustered, t.limit).row("%.2f")...),
 		append([]string{"bare loop ÷ corral, processor time"}, thrifts(t.corral, t.limit).row("%.2f")...),
+		append([]string{"the same with --keep-tasks"}, thrifts(t.kept, t.limit).row("%.2f")...),
 		{"xargs -P2 -n1, for orientation", fmt.Sprintf("%.0f", t.xargs.rate()), "once"},
 	})
 	b.WriteString("\nProcessor time, µs a task, medians:\n\n")
@@ -99,10 +90,10 @@ func (r results) markdown() string {
 // costTable says where processor time goes. Unlike rates it hardly depends on what else the machine
 // has to do.
 func (t throughput) costTable() [][]string {
-	rows := [][]string{{"part", "bare loop", "corral", t.clustering}}
+	rows := [][]string{{"part", "bare loop", "corral", "--keep-tasks", t.clustering}}
 	row := func(name string, of func(cost) time.Duration) {
 		cells := []string{name}
-		for _, samples := range [][]sample{t.limit, t.corral, t.clustered} {
+		for _, samples := range [][]sample{t.limit, t.corral, t.kept, t.clustered} {
 			cells = append(cells, fmt.Sprintf("%.0f", costs(samples, of).median()))
 		}
 		rows = append(rows, cells)

@@ -28,7 +28,7 @@ func TestReportOfTasks(t *testing.T) {
 	r := results{
 		throughput: throughput{
 			tasks: 1000, clustering: "horizontal=10", xargs: measured(800)[0],
-			limit: measured(500, 400, 1000), corral: measured(1000, 500, 2000), clustered: measured(500, 500, 500),
+			limit: measured(500, 400, 1000), corral: measured(1000, 500, 2000), kept: measured(1000, 1000, 1000), clustered: measured(500, 500, 500),
 		},
 		latency: latency{limit: measured(1000), corral: measured(1500, 2500)},
 		queued: queued{
@@ -42,22 +42,25 @@ func TestReportOfTasks(t *testing.T) {
 | ---------------------------------- | ------ | --------- |
 | bare loop                          | 2000   | 1000–2500 |
 | corral                             | 1000   | 500–2000  |
+| corral, --keep-tasks               | 1000   | 1000–1000 |
 | corral, horizontal=10              | 2000   | 2000–2000 |
 | **corral ÷ bare loop**             | 0.50   | 0.50–0.80 |
+| --keep-tasks ÷ bare loop           | 0.50   | 0.40–1.00 |
 | horizontal=10 ÷ bare loop          | 1.00   | 0.80–2.00 |
 | bare loop ÷ corral, processor time | 0.50   | 0.50–0.80 |
+| the same with --keep-tasks         | 0.50   | 0.40–1.00 |
 | xargs -P2 -n1, for orientation     | 1250   | once      |
 
 Processor time, µs a task, medians:
 
-| part                     | bare loop | corral | horizontal=10 |
-| ------------------------ | --------- | ------ | ------------- |
-| tasks (fork, exec, exit) | 50        | 100    | 50            |
-| bare loop / workers      | 50        | 100    | 50            |
-| pilot                    | 0         | 0      | 0             |
-| corrald                  | 0         | 0      | 0             |
-| shells of the site       | 0         | 0      | 0             |
-| all                      | 100       | 200    | 100           |
+| part                     | bare loop | corral | --keep-tasks | horizontal=10 |
+| ------------------------ | --------- | ------ | ------------ | ------------- |
+| tasks (fork, exec, exit) | 50        | 100    | 100          | 50            |
+| bare loop / workers      | 50        | 100    | 100          | 50            |
+| pilot                    | 0         | 0      | 0            | 0             |
+| corrald                  | 0         | 0      | 0            | 0             |
+| shells of the site       | 0         | 0      | 0            | 0             |
+| all                      | 100       | 200    | 200          | 100           |
 
 A chain of 1000 no-op tasks, each waiting for the one before it:
 

@@ -139,12 +139,14 @@ func (s *stand) spent() (c cost, err error) {
 // run runs a workflow of so many tasks and measures from its first task's start to its last one's end, by the workers'
 // clocks: what corrald does before and after, reading the document and writing the report, is in the processor time but
 // not in the span. A run that did not do all of its tasks is an error, since its figures would flatter.
-func (s *stand) run(ctx context.Context, document []byte, tasks int, clustering string) (m sample, err error) {
+func (s *stand) run(
+	ctx context.Context, document []byte, tasks int, options corral.RunOptions,
+) (m sample, err error) {
 	before, err := s.spent()
 	if err != nil {
 		return m, err
 	}
-	run, err := s.cl.CreateRun(ctx, request(document, clustering), "")
+	run, err := s.cl.CreateRun(ctx, request(document, options), "")
 	if err != nil {
 		return m, err
 	}
@@ -164,10 +166,10 @@ func (s *stand) run(ctx context.Context, document []byte, tasks int, clustering 
 }
 
 // request asks for a run of a workflow that has no input files.
-func request(document []byte, clustering string) api.NewRun {
+func request(document []byte, options corral.RunOptions) api.NewRun {
 	return api.NewRun{
 		Cluster: personal.Cluster, Workflow: document, WorkflowName: "noop.json", SourceDir: os.TempDir(),
-		Options: corral.RunOptions{Clustering: clustering},
+		Options: options,
 	}
 }
 

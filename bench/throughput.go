@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/corral-pilot/corral"
 )
 
 // What bounds a whole run to four minutes: one measurement of the bare loop should take at most
@@ -26,14 +28,15 @@ const (
 	perJob    = 100  // tasks in each clustered job, about
 )
 
-// A throughput is what was measured of independent tasks: in each round the bare loop, Corral, and
-// Corral with clustering took turns.
+// A throughput is what was measured of independent tasks: in each round the bare loop, Corral, Corral that keeps the
+// directories of all tasks, and Corral with clustering took turns.
 type throughput struct {
 	tasks      int
 	clustering string
 	xargs      sample
 	limit      []sample
 	corral     []sample
+	kept       []sample // with --keep-tasks
 	clustered  []sample
 }
 
@@ -71,8 +74,8 @@ func (r rig) bare(ctx context.Context, tasks, wide int) side {
 }
 
 // through runs a workflow of so many tasks on the stand.
-func (r rig) through(ctx context.Context, document []byte, tasks int, clustering string) side {
-	return func() (sample, error) { return r.stand.run(ctx, document, tasks, clustering) }
+func (r rig) through(ctx context.Context, document []byte, tasks int, options corral.RunOptions) side {
+	return func() (sample, error) { return r.stand.run(ctx, document, tasks, options) }
 }
 
 // throughput measures rounds of independent tasks: at least one, and then until roundsSpan is over. Clustering is
@@ -93,15 +96,16 @@ func (r rig) throughput(ctx context.Context) (t throughput, err error) {
 	measured, err := turns(func(m [][]sample) bool {
 		done := len(m[0])
 		if done > 0 {
-			r.say("round %d, tasks/s of bare loop, corral, %s: %s", done, t.clustering, lastRound(m))
+			r.say("round %d, tasks/s of bare loop, corral, --keep-tasks, %s: %s", done, t.clustering, lastRound(m))
 		}
 		return done == 0 || done < r.rounds && time.Since(began) < roundsSpan
-	}, r.bare(ctx, t.tasks, width), r.through(ctx, document, t.tasks, "none"),
-		r.through(ctx, document, t.tasks, t.clustering))
+	}, r.bare(ctx, t.tasks, width), r.through(ctx, document, t.tasks, corral.RunOptions{}),
+		r.through(ctx, document, t.tasks, corral.RunOptions{KeepTasks: true}),
+		r.through(ctx, document, t.tasks, corral.RunOptions{Clustering: t.clustering}))
 	if err != nil {
 		return t, err
 	}
-	t.limit, t.corral, t.clustered = measured[0], measured[1], measured[2]
+	t.limit, t.corral, t.kept, t.clustered = measured[0], measured[1], measured[2], measured[3]
 	return t, nil
 }
 
@@ -123,7 +127,7 @@ func (r rig) warmUp(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := r.stand.run(ctx, document, n, "none"); err != nil {
+	if _, err := r.stand.run(ctx, document, n, corral.RunOptions{}); err != nil {
 		return 0, err
 	}
 	s, err := limit(ctx, r.dir, n, width)
@@ -177,7 +181,7 @@ func (r rig) latency(ctx context.Context) (l latency, err error) {
 		return l, err
 	}
 	measured, err := turns(func(m [][]sample) bool { return len(m[0]) < r.rounds },
-		r.bare(ctx, r.hops, 1), r.through(ctx, document, r.hops, "none"))
+		r.bare(ctx, r.hops, 1), r.through(ctx, document, r.hops, corral.RunOptions{}))
 	if err != nil {
 		return l, err
 	}

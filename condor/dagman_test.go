@@ -18,6 +18,36 @@ func TestDAGManRuns(t *testing.T) {
 	t.Parallel()
 	p := common(t)
 	dir := dagFolder(t)
+	twoNodes(t, p, dir)
+	runDAG(t, p, dir, "two.dag")
+	if out, err := os.ReadFile(filepath.Join(dir, "order")); err != nil || strings.Count(string(out), "\n") != 2 {
+		t.Errorf("order = %q, %v, want two lines", out, err)
+	}
+}
+
+// TestDAGManTakesRescueFile: of two nodes one is done in a rescue file as corrald writes it.
+func TestDAGManTakesRescueFile(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	dir := dagFolder(t)
+	twoNodes(t, p, dir)
+	const name = "two.dag.rescue001"
+	rescue, err := os.ReadFile(filepath.Join("../workflow/dagman/testdata", name))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name), rescue, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	runDAG(t, p, dir, "two.dag")
+	if out, err := os.ReadFile(filepath.Join(dir, "order")); err != nil || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("order = %q, %v, want one line: of the node that is not done", out, err)
+	}
+}
+
+// twoNodes writes two.dag, whose nodes each add a line to the file order.
+func twoNodes(t *testing.T, p *Pool, dir string) {
+	t.Helper()
 	var node strings.Builder
 	job := sh(p, "node", "echo $0 >>order")
 	job.Dir, job.Log, job.BatchName = dir, "nodes.log", ""
@@ -29,10 +59,6 @@ func TestDAGManRuns(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}
-	runDAG(t, p, dir, "two.dag")
-	if out, err := os.ReadFile(filepath.Join(dir, "order")); err != nil || strings.Count(string(out), "\n") != 2 {
-		t.Errorf("order = %q, %v, want two lines", out, err)
 	}
 }
 
@@ -52,6 +78,31 @@ func TestDAGManRunsTheExample(t *testing.T) {
 	want := strings.Join(slices.Compact(slices.Sorted(slices.Values(strings.Fields(string(words))))), "\n") + "\n"
 	if got, err := os.ReadFile(filepath.Join(dir, "merged.txt")); err != nil || string(got) != want {
 		t.Errorf("merged.txt = %q, %v, want %q", got, err, want)
+	}
+}
+
+// TestDAGManRunsTheCheckedExample has DAGMan run the example of what a run heeds: the files are those that corral run
+// leaves (cmd/corral/testdata/script/dagman.txtar).
+func TestDAGManRunsTheCheckedExample(t *testing.T) {
+	t.Parallel()
+	p := common(t)
+	dir := dagFolder(t)
+	if err := os.CopyFS(dir, os.DirFS("../examples/dagman")); err != nil {
+		t.Fatal(err)
+	}
+	runDAG(t, p, dir, "checked.dag")
+	for name, want := range map[string][]string{
+		"report.txt":   {"3 left.txt", "3 right.txt"},
+		"returned.txt": {"left 0", "report 0", "right 0", "shallow 0"},
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		lines := slices.Sorted(strings.Lines(strings.TrimSpace(string(text))))
+		for k := range lines {
+			lines[k] = strings.TrimSpace(lines[k])
+		}
+		if err != nil || !slices.Equal(lines, want) {
+			t.Errorf("%s = %q, %v, want %q", name, lines, err, want)
+		}
 	}
 }
 

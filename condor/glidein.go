@@ -70,6 +70,9 @@ type GlideinTimes struct {
 // MeasureLeast is how soon a job is noticed that takes more memory than it asked for, on a machine with few processes.
 const MeasureLeast = 5 * time.Second
 
+// TookMemory is in the reason of a hold when a job took more memory than its slot has, as glidein.conf says it.
+const TookMemory = "the job took more memory than it had asked for"
+
 //go:embed glidein.conf
 var glideinConf string
 

@@ -60,7 +60,7 @@ func (s *journalSink) Finished(results []execution.Result) error {
 	return s.w.Flush()
 }
 
-func (s *journalSink) Returned(jobs []execution.Key, started bool, reason string) {
+func (s *journalSink) Returned(jobs []execution.Key, started bool, _ time.Time, reason string) {
 	panic(fmt.Sprint("returned: ", jobs, started, reason))
 }
 
@@ -100,9 +100,38 @@ func BenchmarkTravel(b *testing.B) {
 	benchNoop(b, func(c *cluster, id, dir string) *exec.Cmd { return c.blind(b, id, dir, b.TempDir()) })
 }
 
+// BenchmarkCopy runs tasks that read one file of 1 KiB and write one, and BenchmarkTravelCopy the same with workers
+// that do not see the run's directory.
+func BenchmarkCopy(b *testing.B) {
+	benchTasks(b, copied, func(c *cluster, id, _ string) *exec.Cmd { return c.child(b, id) })
+}
+
+func BenchmarkTravelCopy(b *testing.B) {
+	benchTasks(b, copied, func(c *cluster, id, dir string) *exec.Cmd { return c.blind(b, id, dir, b.TempDir()) })
+}
+
+// copied is noop that copies a file.
+func copied(run corral.RunID, seq int64, dir string) execution.Job {
+	j := noop(run, seq, dir)
+	t := &j.Tasks[0]
+	out := "out" + strconv.FormatInt(seq, 10)
+	t.Argv, t.Inputs, t.Outputs = []string{"/bin/cp", "in", out}, []string{"in"}, []string{out}
+	return j
+}
+
 func benchNoop(b *testing.B, worker func(c *cluster, id, dir string) *exec.Cmd) {
+	benchTasks(b, noop, worker)
+}
+
+func benchTasks(
+	b *testing.B, job func(corral.RunID, int64, string) execution.Job,
+	worker func(c *cluster, id, dir string) *exec.Cmd,
+) {
 	c := newCluster(b, dispatch.Config{})
 	dir := runDir(b)
+	if err := os.WriteFile(dir+"/data/in", make([]byte, 1<<10), 0o600); err != nil {
+		b.Fatal(err)
+	}
 	var cmds []*exec.Cmd
 	for i := range 2 {
 		cmds = append(cmds, worker(c, fmt.Sprintf("bench/%d", i), dir))
@@ -112,7 +141,8 @@ func benchNoop(b *testing.B, worker func(c *cluster, id, dir string) *exec.Cmd) 
 	c.d.Attach(1, sink)
 	jobs := make([]execution.Job, b.N)
 	for i := range jobs {
-		jobs[i] = noop(1, int64(i), dir)
+		jobs[i] = job(1, int64(i), dir)
+		jobs[i].Pack, jobs[i].Leaf = true, true
 	}
 	self := cpuTime(b, os.Getpid())
 	b.ResetTimer()

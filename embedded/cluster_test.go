@@ -334,7 +334,7 @@ func (b *bed) idle() bool { _, held := load(b.d); return held == 0 }
 // runOne runs one task and returns its result and its directory.
 func (b *bed) runOne(t *testing.T, task execution.Task) (execution.Result, string) {
 	t.Helper()
-	b.d.Submit([]execution.Job{{Run: 1, Seq: 1, Dir: b.dir, CPUs: 1, MemoryMiB: 1, Tasks: []execution.Task{task}}})
+	b.d.Submit([]execution.Job{{Run: 1, Seq: 1, Dir: b.dir, CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{task}}})
 	return b.sink.awaitResults(t, 1)[1], filepath.Join(b.dir, executor.TasksDir, fmt.Sprintf("%s.%d", task.ID, task.Attempt))
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
@@ -43,15 +44,20 @@ func send(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// job has a job go there and come back.
+// job has a job of tasks go there and come back.
 func (p trip) job(ctx context.Context, t *testing.T, tasks ...execution.Task) []execution.Result {
 	t.Helper()
-	job := execution.Job{Run: 7, Seq: 3, Dir: p.run, CPUs: 2, Tasks: tasks}
+	return p.send(ctx, t, execution.Job{Run: 7, Seq: 3, Dir: p.run, CPUs: 2, Tasks: tasks})
+}
+
+// send has a job go there and come back.
+func (p trip) send(ctx context.Context, t *testing.T, job execution.Job) []execution.Result {
+	t.Helper()
 	if err := parcel.Pack(t.Context(), p.spool, job); err != nil {
 		t.Fatal(err)
 	}
 	send(t, p.spool, p.away, parcel.JobFile, parcel.InDir)
-	if err := parcel.Execute(ctx, p.away, "tag/0"); err != nil {
+	if err := parcel.Execute(ctx, p.away, "tag/0", corral.Resources{}); err != nil {
 		t.Fatal(err)
 	}
 	send(t, p.away, p.spool, parcel.ResultFile, parcel.OutDir)

@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"archive/tar"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
@@ -142,14 +144,24 @@ func TestDetachEndsTheCarryingOfFiles(t *testing.T) {
 		c := s.courier("first")
 		c.Send(&wire.Message{Type: wire.TypeDeliver, Keys: keys(7)})
 		to := tar.NewWriter(wire.BulkWriter{Conn: c.Conn})
-		if err := to.WriteHeader(&tar.Header{Name: "out/0", Mode: 0o600, Size: 1 << 30}); err != nil {
+		text := fmt.Sprintf(`{"tasks": [{"result": {"index": %d, "attempt": 1, "status": "done"}, "files": [{"name": "stdout", "at": "0"}]}]}`, job.Tasks[0].Index)
+		described := to.WriteHeader(&tar.Header{Name: parcel.ResultFile, Mode: 0o600, Size: int64(len(text))})
+		_, written := to.Write([]byte(text))
+		begun := to.WriteHeader(&tar.Header{Name: "out/0", Mode: 0o600, Size: 1 << 30})
+		if err := errors.Join(described, written, begun); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if _, err := os.Stat(filepath.Join(job.Dir, parcel.SpoolDir)); err != nil {
+		attempt := filepath.Join(job.Dir, executor.TasksDir, job.Tasks[0].ID+".1")
+		if _, err := os.Stat(filepath.Join(attempt, "stdout")); err != nil {
 			t.Fatal(err)
 		}
 		s.d.Detach(1)
-		absent(t, job.Dir, parcel.SpoolDir)
+		if err := os.RemoveAll(attempt); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = to.Write(make([]byte, 1<<10))
+		synctest.Wait()
+		absent(t, job.Dir, executor.TasksDir+"/"+job.Tasks[0].ID+".1")
 	})
 }

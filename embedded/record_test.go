@@ -17,6 +17,7 @@ type recorder struct {
 	assigned map[execution.Key][]string // workers, in order
 	results  []execution.Result
 	returned []returnedJob
+	until    time.Time     // of the last call of Returned
 	calls    int           // under way; more than one at once is an error
 	overlap  bool          // there were two at once
 	fail     int           // so many calls of Assigned and Finished will fail
@@ -80,7 +81,7 @@ func (r *recorder) Finished(results []execution.Result) error {
 	return nil
 }
 
-func (r *recorder) Returned(jobs []execution.Key, started bool, reason string) {
+func (r *recorder) Returned(jobs []execution.Key, started bool, until time.Time, reason string) {
 	defer r.exit()
 	_ = r.enter()
 	r.mu.Lock()
@@ -88,6 +89,14 @@ func (r *recorder) Returned(jobs []execution.Key, started bool, reason string) {
 	for _, k := range jobs {
 		r.returned = append(r.returned, returnedJob{k.Seq, started, reason})
 	}
+	r.until = until
+}
+
+// lastUntil is when the worker of the jobs that were returned last was there.
+func (r *recorder) lastUntil() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.until
 }
 
 // failNext makes the next n calls fail.

@@ -83,13 +83,13 @@ func failures() []failure {
 		{"pipe for output", execution.Task{Argv: []string{"mkfifo", "out"}, Outputs: []string{"out"}}, `output "out" is neither a file nor a directory`, 0},
 		{"missing input", execution.Task{Argv: []string{"true"}, Inputs: []string{"nowhere.txt"}}, `input "nowhere.txt" is missing`, -1},
 		{"missing stdin", execution.Task{Argv: []string{"true"}, Stdin: "nothing"}, `standard input "nothing"`, -1},
-		{"no such command", execution.Task{Argv: []string{"corral-no-such-command"}}, `command "corral-no-such-command" is not found`, -1},
+		{"no such command", execution.Task{Argv: []string{"corral-no-such-command"}}, `command "corral-no-such-command" is not in the `, -1},
 		{"not executable", execution.Task{Argv: []string{"./in.txt"}, Inputs: []string{"in.txt"}}, `command "./in.txt" cannot be executed: permission denied`, -1},
 		{"no command", execution.Task{}, "no command", -1},
 		{"output outside", execution.Task{Argv: []string{"true"}, Outputs: []string{"../../evil"}}, "leads out of", -1},
 		{"input outside", execution.Task{Argv: []string{"true"}, Inputs: []string{"/etc/passwd"}}, "leads out of", -1},
 		{"directory outside", execution.Task{ID: "../x", Argv: []string{"true"}}, "cannot be the name of a directory", -1},
-		{"input is output", execution.Task{Argv: []string{"true"}, Inputs: []string{"in.txt"}, Outputs: []string{"in.txt"}}, "both input and output", -1},
+		{"input is output stream", execution.Task{Argv: []string{"true"}, Inputs: []string{"in.txt"}, Stdout: "in.txt"}, "both input and output stream", -1},
 		{"timeout", execution.Task{Argv: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, "timed out after 50ms", -1},
 		{"timeout that is ignored politely", execution.Task{Argv: []string{"sh", "-c", "trap 'echo x > out; exit 0' TERM; while :; do sleep 0.01; done"}, Outputs: []string{"out"}, Timeout: 5 * time.Second}, "timed out", 0},
 	}
@@ -183,6 +183,10 @@ func TestEnvironmentIsCleanAndSmall(t *testing.T) {
 	want := map[string]string{
 		"CORRAL_RUN": "1", "CORRAL_TASK": "t", "CORRAL_ATTEMPT": "4", "CORRAL_CPUS": "1", "MINE": "1", "LANG": "xx", "TMPDIR": scratch + "/1",
 		"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "CORRAL_JOB_DIR": "/jobs/tag", "CORRAL_JOB_TAG": "tag",
+	}
+	for _, name := range []string{"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
+		"GOMAXPROCS", "JULIA_NUM_THREADS", "NUMBA_NUM_THREADS", "PYTHON_CPU_COUNT", "RAYON_NUM_THREADS", "ROOT_MAX_THREADS"} {
+		want[name] = "1"
 	}
 	for name, value := range want {
 		if got[name] != value {

@@ -99,6 +99,27 @@ func TestCancelledTaskIsKilled(t *testing.T) {
 	}
 }
 
+func TestKilledJobLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, dispatch.Config{}, nil)
+	b.d.Submit([]execution.Job{
+		sh(1, b.dir, "echo $$ > ../../data/pid; sleep 64"), sh(2, b.dir, "sleep 64"), sh(3, b.dir, "true"),
+	})
+	pid := b.awaitPID(t)
+	b.d.Cancel(1, 1, 2, 99)
+	results := b.sink.awaitResults(t, 2)
+	if got := results[1]; got.Status != execution.Cancelled || got.Signal != "SIGKILL" {
+		t.Errorf("result = %+v, want cancelled", got)
+	}
+	if got := results[3]; got.Status != execution.Done {
+		t.Errorf("result of the other = %+v, want done", got)
+	}
+	awaitDeath(t, pid)
+	if _, returned := b.sink.seen(); len(returned) != 1 || returned[0].Seq != 2 || returned[0].Started {
+		t.Errorf("returned %v, want job 2, not started", returned)
+	}
+}
+
 // awaitPID waits for a task to tell its process id through D/data/pid.
 func (b *bed) awaitPID(t *testing.T) string {
 	t.Helper()

@@ -43,6 +43,7 @@ type Assumed struct {
 
 	Hop     corral.Seconds `json:"hop_s"`
 	Reuse   corral.Seconds `json:"reuse_s,omitempty"`
+	Leave   corral.Seconds `json:"leave_s,omitempty"` // for which a pilot is held after its last task
 	Rate    float64        `json:"tasks_per_s,omitempty"`
 	Spread  string         `json:"error"` // of runtimes about their estimates, as --error takes it
 	Queues  []Queue        `json:"queues"`
@@ -138,8 +139,9 @@ func (s Spread) At(share float64) time.Duration {
 // Assume writes down what a problem says of the queues that a plan uses and of the pilots that are there, and how
 // runtimes are spread.
 func Assume(p Problem, pl *Plan, spread string) *Assumed {
-	a := &Assumed{Hop: corral.Seconds(p.Cluster.Hop), Reuse: corral.Seconds(p.Cluster.Reuse), Rate: p.Cluster.Rate,
-		Spread: spread, Speeds: speedsOf(p), Queues: []Queue{}}
+	a := &Assumed{Hop: corral.Seconds(p.Cluster.Hop), Reuse: corral.Seconds(p.Cluster.Reuse),
+		Leave: corral.Seconds(p.Cluster.Leave), Rate: p.Cluster.Rate, Spread: spread, Speeds: speedsOf(p),
+		Queues: []Queue{}}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		a.assume(s.Name, s.Transfer)
@@ -224,7 +226,8 @@ func used(s *Site, pl *Plan) (shapes []Shape) {
 
 // Cluster is what was assumed of the cluster.
 func (a Assumed) Cluster() Cluster {
-	return Cluster{Rate: a.Rate, Hop: time.Duration(a.Hop), Reuse: time.Duration(a.Reuse)}
+	return Cluster{Rate: a.Rate, Hop: time.Duration(a.Hop), Reuse: time.Duration(a.Reuse),
+		Leave: time.Duration(a.Leave)}
 }
 
 // Runtime returns the Runtime of a task that is placed so: what it would take on the fastest hosts.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/cost"
 )
 
@@ -15,7 +16,7 @@ type Plan struct {
 	Feasible bool   `json:"feasible"`
 	Goal     Goal   `json:"goal"`
 
-	Clustering corral.Clustering `json:"clustering"` // how tasks become jobs
+	Clustering clustering.Rule `json:"clustering"` // how tasks become jobs
 
 	Pilots []Pilot `json:"pilots"` // by Submit
 	Point

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/dag"
 )
@@ -42,6 +43,7 @@ type Work struct {
 type Task struct {
 	ID      string
 	Kind    string // its transformation, for reasons and for drawing outcomes
+	Label   string // tasks of the same may share a job; empty: none
 	Needs   corral.Resources
 	Runtime time.Duration // estimate, a whole number of milliseconds; 0 is valid
 	Bytes   int64         // of its inputs and outputs, which travel where a site has a Transfer; those not known are 0
@@ -54,6 +56,36 @@ func (w Work) Runtimes() []time.Duration {
 		all[i] = t.Runtime
 	}
 	return all
+}
+
+// Jobs returns the tasks of each job that a clustering makes, nil if each task is one.
+func (w Work) Jobs(c clustering.Rule) [][]int { return clustering.Jobs(w.Graph, w.Clusterable(), c) }
+
+// Clusterable are the tasks as a clustering knows them.
+func (w Work) Clusterable() []clustering.Task {
+	tasks := make([]clustering.Task, len(w.Tasks))
+	for i, t := range w.Tasks {
+		tasks[i] = clustering.Task{Needs: t.Needs, Estimate: t.Runtime, Label: t.Label}
+	}
+	return tasks
+}
+
+// InJobs returns work of which each task is a job of several. A job waits for each job that has a parent of one of its
+// tasks; no clustering makes two jobs wait for each other. It needs what the largest of its tasks does. A file that
+// several of them read travels once in truth; what is known of a task is a sum of bytes, so that each is taken to have
+// its own.
+func (w Work) InJobs(jobs [][]int) Work {
+	made := Work{Name: w.Name, Graph: dag.Quotient(w.Graph, jobs), Tasks: make([]Task, len(jobs))}
+	for j, members := range jobs {
+		first := w.Tasks[members[0]]
+		made.Tasks[j] = Task{ID: first.ID, Kind: first.Kind}
+		for _, i := range members {
+			made.Tasks[j].Needs = made.Tasks[j].Needs.Most(w.Tasks[i].Needs)
+			made.Tasks[j].Runtime += w.Tasks[i].Runtime
+			made.Tasks[j].Bytes += w.Tasks[i].Bytes
+		}
+	}
+	return made
 }
 
 // Part returns the tasks that are to be kept, with what they have to wait for among them, and for each task its index
@@ -187,6 +219,7 @@ type Cluster struct {
 	// Reuse is from a task's end at a worker to the start of another there that has waited for at least Hop−Reuse, as
 	// HTCondor's schedd uses a claim again; 0: as long as Hop.
 	Reuse time.Duration
+	Leave time.Duration // from the end of the last task of a pilot that is let go to the end of its job
 }
 
 // Turn returns from a task's end at a worker until one that waited can start there.

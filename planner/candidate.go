@@ -88,8 +88,8 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 		shape := plan.Shape{Hosts: 1, Host: share.host, Walltime: share.site.Walltime}
 		ready := begin + share.site.Wait(shape) + share.site.Overhead
 		for range share.count {
-			all = append(all, &line{site: share.site, host: share.host, ready: ready, keep: keep(share.site),
-				reserve: reserve(p)})
+			all = append(all, &line{site: share.site, host: share.host, ready: ready, leave: p.Cluster.Leave,
+				keep: keep(share.site, p.Cluster.Leave), reserve: reserve(p)})
 		}
 	}
 	return all
@@ -100,8 +100,10 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 const shortestRelease = time.Minute
 
 // keep is how long a host of a site is kept idle. To hold a cpu through a pause costs the pause; to ask again costs
-// the overhead, in which the new pilot is held and does nothing.
-func keep(s *plan.Site) time.Duration { return max(s.Overhead, shortestRelease) }
+// what the old one takes to leave and the new one to come, in which they are held and do nothing.
+func keep(s *plan.Site, leave time.Duration) time.Duration {
+	return max(leave+s.Overhead, shortestRelease)
+}
 
 // draft makes a plan of a schedule, without its witness. If a pilot would have to be asked for before the plan begins,
 // because more hosts at once wait longer, the whole plan begins that much later.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
 )
@@ -137,7 +138,7 @@ func TestNoPlanAsksForMoreCPUsThanCanBeFed(t *testing.T) {
 	t.Parallel()
 	problem := plan.Problem{Work: stages(t, 2*time.Second, 1, 600), Sites: []plan.Site{cloud()},
 		Cluster: plan.Cluster{Rate: 10}}
-	none := corral.Clustering{}
+	none := clustering.Rule{}
 	for _, objective := range []plan.Objective{plan.Makespan, plan.Cost, plan.Tradeoff} {
 		pl, err := Make(problem, plan.Goal{Objective: objective, Tradeoff: 0.5}, Options{Shape: 1, Clustering: &none})
 		if err != nil || !pl.Feasible {

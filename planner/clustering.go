@@ -1,39 +1,25 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/plan"
 )
 
-// Clustering pays where the way to the next job takes long beside the jobs themselves. Below this share of the work it
-// is not tried: what it could save is less than the planner knows of runtimes.
-const hopsThatCount = 0.05
-
-// clusterings are the ways to make jobs of the tasks that are tried: the one that was asked for, else each task for
-// itself and, if hops count, levels of 1, 2, 4, … jobs.
-func clusterings(p *planning, asked *corral.Clustering) []corral.Clustering {
-	if asked != nil {
-		return []corral.Clustering{*asked}
+// clusterings are the ways to make jobs of the tasks that are tried: the one that was asked for, else those that are
+// worth it.
+func clusterings(p *planning, asked *clustering.Rule) []clustering.Rule {
+	if asked != nil && asked.Kind != clustering.Auto {
+		return []clustering.Rule{*asked}
 	}
-	all := []corral.Clustering{{}}
 	if slices.ContainsFunc(p.Present, func(q plan.Present) bool { return len(q.Running) > 0 }) {
-		return all // what runs is in jobs already
+		return []clustering.Rule{{}} // what runs is in jobs already
 	}
-	hops := wayOfJob(p) * time.Duration(len(p.Work.Tasks))
-	if float64(hops) < hopsThatCount*float64(p.Work.CPUTime()) {
-		return all
-	}
-	for n := 1; n < p.Work.Graph.Width(); n *= 2 {
-		all = append(all, corral.Clustering{Groups: n})
-	}
-	return all
+	return clustering.Candidates(p.Work.Graph, p.Work.Clusterable(), wayOfJob(p))
 }
 
 // wayOfJob is what each job takes beside its tasks and their bytes: the way to a worker, and at the site where that is
@@ -48,105 +34,81 @@ func wayOfJob(p *planning) time.Duration {
 
 // clustered returns the planning of a workflow whose tasks are jobs of several tasks each. A job takes as long as its
 // tasks one after another, and only one hop and one latency of its files.
-func clustered(p *planning, c corral.Clustering) *planning {
-	if c.Groups == 0 {
+func clustered(p *planning, c clustering.Rule) *planning {
+	jobs := p.Work.Jobs(c)
+	if jobs == nil {
 		return p
 	}
 	q := *p
-	q.clustering = c
-	q.jobs = dag.ByLevel(p.Work.Graph, c.Groups, kinds(p.Work.Tasks))
-	q.Work = inJobs(p.Work, q.jobs)
+	q.clustering, q.jobs = c, jobs
+	q.Work = p.Work.InJobs(q.jobs)
 	hasten(&q)
 	return &q
 }
 
 // tooLong says why no pilot could run the jobs of a clustering that was asked for, and names the nearest that can be
 // run; it returns nothing where all jobs fit, or not even each task does.
-func tooLong(p *planning, asked *corral.Clustering) string {
-	if asked == nil || asked.Groups == 0 {
+func tooLong(p *planning, asked *clustering.Rule) string {
+	if asked == nil || asked.Kind == clustering.Auto || fit(p, *asked) || impossible(p.Problem) != "" {
 		return ""
-	}
-	fit := func(groups int) bool {
-		q := p.Problem
-		q.Work = inJobs(q.Work, dag.ByLevel(q.Work.Graph, groups, kinds(q.Work.Tasks)))
-		return impossible(q) == ""
-	}
-	if fit(asked.Groups) || impossible(p.Problem) != "" {
-		return ""
-	}
-	few, enough := asked.Groups, len(p.Work.Tasks)
-	for enough-few > 1 {
-		if middle := (few + enough) / 2; fit(middle) {
-			enough = middle
-		} else {
-			few = middle
-		}
 	}
 	var most time.Duration
 	for _, s := range p.Sites {
-		most = max(most, longest(&s))
+		most = max(most, longest(&s, p.Cluster.Leave))
 	}
-	jobs := dag.ByLevel(p.Work.Graph, asked.Groups, kinds(p.Work.Tasks))
+	jobs := p.Work.Jobs(*asked)
 	j, longest := 0, time.Duration(0)
-	for k, t := range inJobs(p.Work, jobs).Tasks {
+	for k, t := range p.Work.InJobs(jobs).Tasks {
 		if t.Runtime > longest {
 			j, longest = k, t.Runtime
 		}
 	}
 	return fmt.Sprintf("with --clustering %s a job of %d tasks takes %s, and no pilot has more than %s for it; "+
-		"--clustering %s is within reach", asked, len(jobs[j]), round(longest), round(most),
-		corral.Clustering{Groups: enough})
+		"--clustering %s is within reach", asked, len(jobs[j]), round(longest), round(most), nearest(p, *asked, most))
 }
 
-// kinds numbers the different needs: only tasks of the same may share a job, as in package execution.
-func kinds(tasks []plan.Task) []int {
-	number := map[corral.Resources]int{}
-	kind := make([]int, len(tasks))
-	for i, t := range tasks {
-		if _, known := number[t.Needs]; !known {
-			number[t.Needs] = len(number)
-		}
-		kind[i] = number[t.Needs]
+// fit reports whether some pilot could run each of the jobs of a clustering.
+func fit(p *planning, c clustering.Rule) bool {
+	q := p.Problem
+	if jobs := q.Work.Jobs(c); jobs != nil {
+		q.Work = q.Work.InJobs(jobs)
 	}
-	return kind
+	return impossible(q) == ""
 }
 
-// inJobs returns work of which each task is a job of several. A job waits for each job that has a parent of one of its
-// tasks; since the tasks of a job are of one level, no two jobs wait for each other. A file that several of them read
-// travels once in truth; what is known of a task is a sum of bytes, so that each is taken to have its own.
-func inJobs(w plan.Work, jobs [][]int) plan.Work {
-	job := make([]int, len(w.Tasks))
-	made := plan.Work{Name: w.Name, Tasks: make([]plan.Task, len(jobs))}
-	for j, members := range jobs {
-		first := w.Tasks[members[0]]
-		made.Tasks[j] = plan.Task{ID: first.ID, Kind: first.Kind, Needs: first.Needs}
-		for _, i := range members {
-			job[i] = j
-			made.Tasks[j].Runtime += w.Tasks[i].Runtime
-			made.Tasks[j].Bytes += w.Tasks[i].Bytes
+// nearest is the clustering of a kind whose jobs are the longest that fit, most being what a pilot has for one; where a
+// kind leaves no choice, it is none.
+func nearest(p *planning, c clustering.Rule, most time.Duration) clustering.Rule {
+	of := func(n int) clustering.Rule { return clustering.Levels(n) }
+	few, enough := c.Groups, len(p.Work.Tasks)
+	switch c.Kind {
+	case clustering.Horizontal:
+	case clustering.ByRuntime: // in thousandths of what a pilot has
+		few, enough = 0, 1000
+		of = func(n int) clustering.Rule {
+			d := (most * time.Duration(1000-n) / 1000).Truncate(time.Second)
+			return clustering.Lasting(max(d, time.Millisecond))
+		}
+	default:
+		return clustering.Rule{}
+	}
+	for enough-few > 1 {
+		if middle := (few + enough) / 2; fit(p, of(middle)) {
+			enough = middle
+		} else {
+			few = middle
 		}
 	}
-	edges := make([][2]int, 0, w.Graph.Edges())
-	for i := range w.Tasks {
-		for _, c := range w.Graph.Children(i) {
-			edges = append(edges, [2]int{job[i], job[c]})
-		}
-	}
-	slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
-	var err error
-	if made.Graph, err = dag.New(len(jobs), slices.Compact(edges)); err != nil {
-		panic("planner: " + err.Error()) // unreachable: edges lead from a level to a later one
-	}
-	return made
+	return of(enough)
 }
 
 // whyClustered says what the chosen clustering saves, beside the soonest and cheapest without one.
 func (o outcome) whyClustered(all []outcome) []string {
-	if o.of.clustering == (corral.Clustering{}) {
+	if o.of.clustering == (clustering.Rule{}) {
 		return nil
 	}
 	alone := slices.DeleteFunc(slices.Clone(all), func(a outcome) bool {
-		return a.of.clustering != (corral.Clustering{}) || a.limit != ""
+		return a.of.clustering != (clustering.Rule{}) || a.limit != ""
 	})
 	said := fmt.Sprintf("%d jobs of several tasks each (%s), because each job's way to a worker takes %s",
 		len(o.of.jobs), o.of.clustering, wayOfJob(o.of))

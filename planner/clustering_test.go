@@ -1,12 +1,15 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
+	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -31,14 +34,14 @@ func TestTasksAreClusteredWhereHopsCount(t *testing.T) {
 		if err != nil || !pl.Feasible {
 			t.Fatal(pl, err)
 		}
-		if got := pl.Clustering.Groups > 0; got != tt.clustered {
+		if got := pl.Clustering.Kind != clustering.None; got != tt.clustered {
 			t.Errorf("tasks of %s, a hop of %s: %s", tt.runtime, tt.hop, pl.Clustering)
 		}
 		said := slices.ContainsFunc(pl.Reasons, func(r string) bool { return strings.Contains(r, "one by one they would") })
 		if said != tt.clustered {
 			t.Errorf("%s, because %q", pl.Clustering, pl.Reasons)
 		}
-		none := corral.Clustering{}
+		none := clustering.Rule{}
 		alone, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{Clustering: &none})
 		if err != nil || alone.Clustering != none || alone.Makespan < pl.Makespan {
 			t.Errorf("without clustering it takes %s, with %s %s; %v", alone.Makespan, pl.Clustering, pl.Makespan, err)
@@ -62,7 +65,7 @@ func TestATaskThatWaitedFollowsSooner(t *testing.T) {
 	} {
 		problem := plan.Problem{Work: stages(t, 10*time.Second, tt.widths...), Sites: []plan.Site{s},
 			Cluster: plan.Cluster{Hop: 2 * time.Second, Reuse: 500 * time.Millisecond}}
-		pl, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{Clustering: &corral.Clustering{}})
+		pl, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{Clustering: &clustering.Rule{}})
 		if err != nil || !pl.Feasible || time.Duration(pl.Makespan) != tt.want {
 			t.Errorf("%v: %s, %v, want %s", tt.widths, pl.Makespan, err, tt.want)
 		}
@@ -103,7 +106,7 @@ func TestGroupsThatNoWalltimeHoldsAreRefused(t *testing.T) {
 		{57, ""}, {60, ""}, {512, ""},
 	} {
 		pl, err := Make(problem, plan.Goal{Objective: plan.Makespan},
-			Options{Clustering: &corral.Clustering{Groups: tt.groups}})
+			Options{Clustering: new(clustering.Levels(tt.groups))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,5 +130,68 @@ func TestGroupsThatNoWalltimeHoldsAreRefused(t *testing.T) {
 	pl, err := Make(problem, plan.Goal{Objective: plan.Cost}, Options{})
 	if err != nil || !pl.Feasible || pl.Clustering.Groups > 0 && pl.Clustering.Groups < 57 {
 		t.Errorf("of its own choice: %s, %v, %v", pl.Clustering, pl.Reasons, err)
+	}
+}
+
+// F84, for the other rules: a job that no walltime holds is refused, with what is within reach.
+func TestRulesThatNoWalltimeHolds(t *testing.T) {
+	t.Parallel()
+	s := cloud()
+	s.Walltime, s.CPUs = 24*time.Hour, 30
+	wide := stages(t, 158*time.Minute, 1, 512, 1)
+	for i := range wide.Tasks {
+		wide.Tasks[i].Label = fmt.Sprint(i % 30)
+	}
+	chain := stages(t, 158*time.Minute, slices.Repeat([]int{1}, 20)...)
+	for _, tt := range []struct {
+		work plan.Work
+		rule string
+		want string // what is within reach; empty: it is accepted
+	}{
+		{wide, "runtime=48h", "a job of 18 tasks takes 47h24m0s, and no pilot has more than 24h0m0s for it; " +
+			"--clustering runtime=23h58m33s is"},
+		{wide, "runtime=23h50m", ""},
+		{wide, "label", "takes 47h24m0s, and no pilot has more than 24h0m0s for it; --clustering none is"},
+		{chain, "vertical", "a job of 20 tasks takes 52h40m0s, and no pilot has more than 24h0m0s for it; --clustering none is"},
+		{stages(t, 158*time.Minute, slices.Repeat([]int{1}, 9)...), "vertical", ""},
+	} {
+		rule, err := clustering.Parse(tt.rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		problem := plan.Problem{Work: tt.work, Sites: []plan.Site{s}, Cluster: plan.Cluster{Hop: 2 * time.Second}}
+		pl, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{Clustering: &rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.want == "" && (!pl.Feasible || pl.Clustering != rule) ||
+			tt.want != "" && (pl.Feasible || !strings.Contains(pl.Reasons[0], tt.want)) {
+			t.Errorf("%s: feasible %t, %s, %q; want %q", tt.rule, pl.Feasible, pl.Clustering, pl.Reasons, tt.want)
+		}
+	}
+}
+
+// The planner chooses among all rules: of chains of short tasks it makes one job each, which no levels come near.
+func TestChainsBecomeJobs(t *testing.T) {
+	t.Parallel()
+	s := cloud()
+	s.CPUs = 4
+	w := plan.Work{Name: "chains"}
+	var edges [][2]int
+	for i := range 80 {
+		w.Tasks = append(w.Tasks, plan.Task{ID: fmt.Sprint(i), Needs: corral.Resources{CPUs: 1},
+			Runtime: time.Duration(1+i%4) * time.Second})
+		if i%10 > 0 {
+			edges = append(edges, [2]int{i - 1, i})
+		}
+	}
+	var err error
+	if w.Graph, err = dag.New(len(w.Tasks), edges); err != nil {
+		t.Fatal(err)
+	}
+	problem := plan.Problem{Work: w, Sites: []plan.Site{s}, Cluster: plan.Cluster{Hop: 5 * time.Second}}
+	pl, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{})
+	if err != nil || !pl.Feasible || pl.Clustering.Kind != clustering.Vertical {
+		t.Errorf("%s, %v, %v", pl.Clustering, pl.Reasons, err)
 	}
 }

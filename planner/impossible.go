@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
@@ -30,13 +31,14 @@ func impossible(p plan.Problem) string {
 			continue
 		}
 		large := func(s plan.Site) bool { return t.Needs.FitIn(s.Host) }
-		long := func(s plan.Site) bool { return large(s) && s.Takes(t)+p.Cluster.Hop <= longest(&s) }
+		long := func(s plan.Site) bool { return large(s) && s.Takes(t)+p.Cluster.Hop <= longest(&s, p.Cluster.Leave) }
 		switch {
 		case !slices.ContainsFunc(p.Sites, large):
 			return fmt.Sprintf("task %s needs %s, and no host has that: %s", t.ID, t.Needs, each(p.Sites, hostOf))
 		case !slices.ContainsFunc(p.Sites, long):
 			return fmt.Sprintf("task %s takes %s, and no pilot stays so long: %s", t.ID, t.Runtime,
-				each(slices.DeleteFunc(slices.Clone(p.Sites), func(s plan.Site) bool { return !large(s) }), stayOf))
+				each(slices.DeleteFunc(slices.Clone(p.Sites), func(s plan.Site) bool { return !large(s) }),
+					stayOf(p.Cluster.Leave)))
 		}
 	}
 	open := func(s plan.Site) bool { return s.Pilots > 0 && s.CPUs > 0 }
@@ -69,8 +71,11 @@ func hostOf(s plan.Site) string {
 	return " has hosts of " + h.String() + " at most"
 }
 
-func stayOf(s plan.Site) string {
-	return fmt.Sprintf(" has a longest walltime of %s, of which %s are for tasks", s.Walltime, max(0, longest(&s)))
+func stayOf(leave time.Duration) func(plan.Site) string {
+	return func(s plan.Site) string {
+		return fmt.Sprintf(" has a longest walltime of %s, of which %s are for tasks", s.Walltime,
+			max(0, longest(&s, leave)))
+	}
 }
 
 func fullness(s plan.Site) string {

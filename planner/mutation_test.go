@@ -105,6 +105,18 @@ var mutations = []mutation{
 		q.Ready = q.Start + corral.Seconds(s.Overhead) - tick
 		return true
 	})},
+	{"gone when its last task ends", []string{"released"}, func(_ *rand.Rand, problem *plan.Problem,
+		p *plan.Plan) bool {
+		for _, at := range p.Schedule {
+			q := &p.Pilots[at.Pilot]
+			leave := corral.Seconds(problem.Cluster.Leave)
+			if leave > 0 && at.End == q.End-leave {
+				q.End = at.End
+				return true
+			}
+		}
+		return false
+	}},
 	{"released before it is ready", []string{"end"}, onPilot(func(_ *plan.Site,
 		q *plan.Pilot) bool {
 		q.End = q.Ready - tick
@@ -246,7 +258,7 @@ var mutations = []mutation{
 }
 
 // Each way to break a plan is seen, by the name of its rule. The long checks break a thousand.
-func TestBrokenPlansAreRefused(t *testing.T) { breakPlans(t, 200) }
+func TestBrokenPlansAreRefused(t *testing.T) { breakPlans(t, 400) }
 
 // breakPlans breaks so many plans in turn, each in one way.
 func breakPlans(t *testing.T, plans int) {

@@ -112,7 +112,7 @@ func (n *narrowing) uniform() (alike int, ready time.Duration) {
 		}
 		other := slices.ContainsFunc(n.p.Sites, func(s plan.Site) bool { return s.Pace != l.site.Pace })
 		if at != alike || l.ready != ready || closed || other || l.site.Speed != 0 ||
-			longest(l.site) < deadline-ready {
+			longest(l.site, l.leave) < deadline-ready {
 			return 0, 0
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/validator"
 )
@@ -26,19 +27,19 @@ type planning struct {
 	parts  int   // of the hosts of a plan a pilot has one at most; 0: as many as a site gives
 	judge  Judge // nil: estimates are believed
 
-	clustering corral.Clustering
+	clustering clustering.Rule
 	ctx        context.Context
 	jobs       [][]int // of each task of Work, the workflow's tasks in it; nil: they are the workflow's own
 }
 
 // Options say how a plan is sought.
 type Options struct {
-	Shape      int                // cpus of each host; 0: several are tried
-	Parts      int                // pilots are no larger than one part in so many of all hosts; 0: as sites give
-	Seed       uint64             // of what is tried at random; the same seed makes the same plan
-	Clustering *corral.Clustering // nil: the planner chooses
-	Judge      Judge              // of plans that are to meet a deadline with a confidence; nil: estimates are believed
-	Context    context.Context    // ends the search, which then fails with the context's cause; nil: nothing does
+	Shape      int              // cpus of each host; 0: several are tried
+	Parts      int              // pilots are no larger than one part in so many of all hosts; 0: as sites give
+	Seed       uint64           // of what is tried at random; the same seed makes the same plan
+	Clustering *clustering.Rule // nil: the planner chooses
+	Judge      Judge            // of plans that are to meet a deadline with a confidence; nil: estimates are believed
+	Context    context.Context  // ends the search, which then fails with the context's cause; nil: nothing does
 }
 
 // Make returns the plan that reaches a goal. One that cannot be reached is no error: the plan says so, by Feasible,
@@ -134,7 +135,7 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 }
 
 // explore evaluates the candidates of each clustering that is tried.
-func explore(p *planning, asked *corral.Clustering) (all []outcome) {
+func explore(p *planning, asked *clustering.Rule) (all []outcome) {
 	for _, c := range clusterings(p, asked) {
 		q := clustered(p, c)
 		if impossible(q.Problem) != "" {

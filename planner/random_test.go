@@ -22,7 +22,8 @@ func randomProblem(t testing.TB, rng *rand.Rand, tasks int) plan.Problem {
 	}
 	if rng.IntN(3) == 0 {
 		p.Cluster = plan.Cluster{Rate: float64(1 + rng.IntN(50)), Hop: time.Duration(rng.IntN(2000)) * time.Millisecond,
-			Reuse: time.Duration(rng.IntN(1000)) * time.Millisecond}
+			Reuse: time.Duration(rng.IntN(1000)) * time.Millisecond,
+			Leave: time.Duration(rng.IntN(30_000)) * time.Millisecond}
 	}
 	return p
 }

@@ -14,6 +14,7 @@ type line struct {
 	site  *plan.Site
 	host  corral.Resources
 	ready time.Duration // the first of its pilots cannot have its workers earlier
+	leave time.Duration // after its last task, a pilot is held for so long
 	keep  time.Duration // an idle host is kept for so long rather than released and asked for again
 
 	reserve float64 // what is asked for beyond the time that is needed, as a share of it
@@ -40,7 +41,9 @@ type hold struct {
 }
 
 // longest is how long workers can be there within one walltime.
-func longest(s *plan.Site) time.Duration { return s.Walltime - s.Overhead - s.Margin }
+func longest(s *plan.Site, leave time.Duration) time.Duration {
+	return s.Walltime - s.Overhead - s.Margin - leave
+}
 
 // room returns the hold that a task of some runtime would belong to if it began now: the present one, or one that
 // begins now. ok is false if it has to wait.
@@ -54,13 +57,13 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 	if l.running > 0 || l.present > 0 {
 		return hold{}, false, false // until it is empty: two pilots at once would be more than was allowed
 	}
-	h = hold{plan.Span{From: now, To: now}, now + longest(l.site)}
+	h = hold{plan.Span{From: now, To: now}, now + longest(l.site, l.leave)}
 	for _, c := range l.site.Closed {
 		if c.Overlaps(plan.Span{From: now - l.site.Overhead, To: now + 1}) {
 			return hold{}, false, false
 		}
 		if c.From > now {
-			h.latest = min(h.latest, c.From-l.site.Margin)
+			h.latest = min(h.latest, c.From-l.site.Margin-l.leave)
 		}
 	}
 	return h, true, now+runtime <= h.latest

@@ -12,7 +12,7 @@ import (
 // A stair is a hold on its way to becoming a host of a pilot.
 type stair struct {
 	line, hold int
-	plan.Span  // of the pilot's job: from before its workers are ready to its release
+	plan.Span  // of the pilot's job: from before its workers are ready until they have left
 }
 
 // roundWalltime is what walltimes are rounded up to, and shortestWalltime the least that is asked for: batch systems
@@ -33,7 +33,7 @@ func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at 
 			continue
 		}
 		for k, h := range l.holds {
-			stairs = append(stairs, stair{i, k, plan.Span{From: h.From - l.site.Overhead, To: h.To}})
+			stairs = append(stairs, stair{i, k, plan.Span{From: h.From - l.site.Overhead, To: h.To + l.leave}})
 		}
 	}
 	slices.SortFunc(stairs, func(a, b stair) int {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/validator"
 )
@@ -105,7 +106,7 @@ func TestLatencyMakesJobsOfSeveralTasks(t *testing.T) {
 	}{{cloud(), false}, {far(), true}} {
 		problem := plan.Problem{Work: with(mib, stages(t, time.Second, 64)), Sites: []plan.Site{c.site}}
 		pl, err := Make(problem, plan.Goal{Objective: plan.Cost}, Options{})
-		if err != nil || (pl.Clustering.Groups > 0) != c.want {
+		if err != nil || (pl.Clustering.Kind != clustering.None) != c.want {
 			t.Errorf("site %s: %+v, %v; want jobs of several tasks: %t", c.site.Name, pl.Clustering, err, c.want)
 		}
 	}

@@ -60,7 +60,7 @@ func (c *cluster) submit(jobs []execution.Job) {
 		e, j := &entries[i], &jobs[i]
 		e.job = *j
 		e.match = matching.Job[*entry]{
-			Value: e, Run: &c.jobs, Priority: j.Priority,
+			Value: e, Run: &c.jobs, Class: j.Class, Priority: j.Priority,
 			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 		}
 		c.wanted += j.CPUs
@@ -72,12 +72,38 @@ func (c *cluster) submit(jobs []execution.Job) {
 	c.after(c.way, func() { c.queue(entries) })
 }
 
+// withdraw gives the run back those jobs that are queued.
+func (c *cluster) withdraw(seqs []int64) {
+	gone := c.matcher.RemoveFunc(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.key()) })
+	if len(gone) == 0 {
+		return
+	}
+	back := &execution.Giveback{Reason: "withdrawn"}
+	for _, e := range gone {
+		c.wanted -= e.job.CPUs
+		back.Seqs = append(back.Seqs, e.key())
+	}
+	slices.Sort(back.Seqs)
+	c.run.note(execution.Record{Returned: back})
+}
+
 // queue gives workers what they can take of jobs that have come.
 func (c *cluster) queue(entries []entry) {
 	for i := range entries {
 		c.matcher.Push(&entries[i].match)
 	}
 	c.matchAll()
+}
+
+// kill drops jobs that nobody waits for any more. Those that a worker has go on: that they end at once in production
+// makes room a little sooner.
+func kill(c *cluster, seqs []int64) {
+	if len(seqs) == 0 {
+		return
+	}
+	for _, e := range c.matcher.RemoveIf(&c.jobs, func(e *entry) bool { return slices.Contains(seqs, e.key()) }) {
+		c.wanted -= e.job.CPUs
+	}
 }
 
 func (c *cluster) matchAll() {
@@ -193,7 +219,7 @@ func (c *cluster) attend(m *member) {
 	if c.tickAt > 0 && c.tickAt <= at || !m.restless() {
 		return
 	}
-	if m.silent { // there is nothing to see before
+	if m.silent != nil { // there is nothing to see before
 		at = max(at, (m.spoke+c.lease)/tick*tick+tick)
 	}
 	if c.tickAt > 0 && c.tickAt <= at {
@@ -212,9 +238,9 @@ func (c *cluster) attend(m *member) {
 func (c *cluster) tick() {
 	var lost []*member
 	for _, m := range slices.Clone(c.members) {
-		if m.silent && c.now-m.spoke > c.lease {
+		if m.silent != nil && c.now-m.spoke > c.lease {
 			lost = append(lost, m)
-		} else if !m.silent {
+		} else if m.silent == nil {
 			m.recall(m.slot.Overdue(c.time()))
 		}
 	}
@@ -227,7 +253,10 @@ func (c *cluster) tick() {
 // lose gives up a worker of which nothing was heard for longer than its lease.
 func (c *cluster) lose(m *member) {
 	c.drop(m)
-	back := &execution.Giveback{Started: true, Reason: "no sign of life of its worker for longer than its lease"}
+	back := &execution.Giveback{
+		Started: true, Until: execution.ToMsec(c.time().Add(*m.silent - c.now)),
+		Reason: "no sign of life of its worker for longer than its lease",
+	}
 	for _, e := range slices.Concat(m.running, m.waiting, m.coming) {
 		back.Seqs = append(back.Seqs, e.key())
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
@@ -182,18 +183,18 @@ func (e *engineRun) pause(d time.Duration) bool {
 
 // A player is a worker that runs nothing: its tasks are timers.
 type player struct {
-	e        *engineRun
-	host     sim.Host
-	id       string
-	conn     *wire.Conn
-	room     matching.Room
-	waiting  []*play
-	running  []*play
-	fresh    []wire.Report
-	numbers  int64
-	ended    chan *play
-	flushes  chan bool
-	flushing bool
+	e       *engineRun
+	host    sim.Host
+	id      string
+	conn    *wire.Conn
+	room    matching.Room
+	waiting []*play
+	running []*play
+	fresh   []wire.Report
+	numbers int64
+	ended   chan *play
+	flushes chan bool
+	due     time.Time
 }
 
 // A play is a job that a player has.
@@ -275,7 +276,7 @@ func (w *player) work() {
 		case p := <-w.ended:
 			w.end(p, p.status, "")
 		case <-w.flushes:
-			w.flushing = false
+			w.due = time.Time{}
 			w.flush()
 		case <-beat.C:
 			w.conn.Send(&wire.Message{Type: wire.TypeHeartbeat, N: 1})
@@ -384,14 +385,15 @@ func (w *player) end(p *play, status execution.Status, reason string) {
 	}
 	if matching.SendNow(len(w.waiting), len(w.fresh)) {
 		w.flush()
-	} else if !w.flushing {
-		w.flushing = true
-		time.AfterFunc(matching.ResultsDelay, func() { w.flushes <- true })
+	} else if due := time.Now().Add(matching.ResultDelay(p.job.Leaf && status == execution.Done)); w.due.IsZero() || due.Before(w.due) {
+		w.due = due
+		time.AfterFunc(time.Until(due), func() { w.flushes <- true })
 	}
 	switch {
 	case last:
-	case status == execution.Cut:
+	case status == execution.Cut, p.job.Ordered && status != execution.Done:
 		w.off(p)
+		w.flush()
 		w.handBack([]*play{p}, "its worker stopped before its last task")
 	default:
 		w.begin(p)
@@ -557,10 +559,17 @@ func (e *engineRun) seen(n int) time.Duration {
 	return e.jobs[e.tags[n]].seen.Sub(e.jobs[e.tags[n]].ended)
 }
 
+// clusteredGroups is how many jobs a level becomes where tasks are clustered.
+const clusteredGroups = 6
+
 func options(s sim.Scenario) corral.RunOptions {
 	o := corral.RunOptions{Stall: corral.Seconds(s.Stall)}
-	if s.Work.Groups > 0 {
-		o.Clustering = fmt.Sprintf("horizontal=%d", s.Work.Groups)
+	switch c := s.Work.Clusters; {
+	case c == nil:
+	case len(s.Work.Graph.Parents(c[0][len(c[0])-1])) > 0: // the first job has a task that waits for another of it
+		o.Clustering = "vertical"
+	default:
+		o.Clustering = fmt.Sprintf("horizontal=%d", clusteredGroups)
 	}
 	return o
 }
@@ -637,7 +646,9 @@ func told(t *testing.T, records []execution.Record, begin time.Time) []string {
 			r.Finished = &copied
 		}
 		if b := r.Returned; b != nil {
-			b.Seqs = slices.Sorted(slices.Values(b.Seqs))
+			copied := *b
+			copied.Seqs, copied.Until = slices.Sorted(slices.Values(b.Seqs)), from(b.Until)
+			r.Returned = &copied
 		}
 		text, err := json.Marshal(r)
 		if err != nil {
@@ -664,7 +675,7 @@ func TestSameAsTheEngine(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("records (-engine +sim):\n%s", diff)
 				}
-				t.Logf("%d records, %s, %v of virtual time", len(got), trace.Ending, trace.Over)
+				t.Logf("%d records, %s, %v of virtual time, %d withdrawn", len(got), trace.Ending, trace.Over, strings.Count(strings.Join(got, ""), "withdrawn"))
 			})
 		})
 	}
@@ -714,6 +725,8 @@ func scenarios(t *testing.T) []named {
 		wide.Tasks[i].Retries = 2
 		wide.Tasks[i].Estimate /= 6 // each second of virtual time costs real time: corrald looks at its clocks
 	}
+	clustered := wide
+	clustered.Clusters = dag.ByLevel(clustered.Graph, clusteredGroups, nil)
 	for i := range short.Tasks {
 		short.Tasks[i].Estimate = time.Duration(20+i%50) * time.Millisecond
 	}
@@ -722,7 +735,24 @@ func scenarios(t *testing.T) []named {
 		mixed.Tasks[i].CPUs = 1 + i%4
 		mixed.Tasks[i].MemoryMiB = 100 + i%7*500
 	}
+	var links []task
+	for i := range 100 {
+		link := task{estimate: time.Duration(4+i%9) * time.Second}
+		if i%5 > 0 {
+			link.after = []int{i - 1}
+		}
+		links = append(links, link)
+	}
+	chains := work(t, links...)
+	chains.Clusters = dag.Chains(chains.Graph, nil)
+	for i := range chains.Tasks {
+		chains.Tasks[i].Retries = 2
+	}
+	level := work(t, slices.Repeat([]task{{estimate: 10 * time.Second}}, 24)...)
+	level.Clusters = dag.ByLevel(level.Graph, clusteredGroups, nil)
 	return []named{
+		{"jobs that wait while workers have less and less time", scenario(level, nil, pilot(1, 1, 170*time.Second),
+			later(again(pilot(1, 1, 40*time.Second), 40), 200*time.Second))},
 		{"pilots that outlast the work", scenario(wide, nil, pilot(1, 4, time.Hour), pilot(2, 2, time.Hour))},
 		{"a pilot that comes later", scenario(wide, nil, pilot(1, 2, time.Hour), later(pilot(3, 2, time.Hour),
 			40*time.Second))},
@@ -741,7 +771,14 @@ func scenarios(t *testing.T) []named {
 		}, pilot(3, 3, 2*time.Hour))},
 		{"jobs of different sizes", scenario(mixed, nil, pilot(3, 4, 3*time.Hour))},
 		{"tasks of milliseconds", scenario(short, nil, pilot(2, 2, time.Hour))},
-		{"clustered jobs", scenario(func() execution.Spec { w := wide; w.Groups = 6; return w }(), nil, pilot(2, 3,
-			30*time.Minute), again(pilot(1, 4, 70*time.Second), 20))},
+		{"clustered jobs", scenario(clustered, nil, pilot(2, 3, 30*time.Minute), again(pilot(1, 4, 70*time.Second), 20))},
+		{"chains in jobs, some of which are parted, and tasks that fail", scenario(chains, func(s *sim.Scenario) {
+			s.Failures.Task = func(task, attempt int) float64 {
+				if task%7 == 3 && attempt <= task%4 {
+					return 0.5
+				}
+				return 1
+			}
+		}, pilot(1, 3, 100*time.Second), again(pilot(1, 4, 70*time.Second), 20))},
 	}
 }

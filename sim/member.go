@@ -17,18 +17,18 @@ type member struct {
 	host  Host
 	slot  matching.Slot[*entry]
 
-	room     matching.Room
-	coming   []*entry // on their way to it
-	waiting  []*entry // in the order in which they came
-	running  []*entry
-	fresh    []result // not sent yet
-	flushing bool     // they will be
-	phase    phase
+	room    matching.Room
+	coming  []*entry // on their way to it
+	waiting []*entry // in the order in which they came
+	running []*entry
+	fresh   []result  // not sent yet
+	due     time.Time // when they will be; zero: they are not to be
+	phase   phase
 
 	joined    time.Duration
 	spoke     time.Duration // last, beside heartbeats
 	idleSince time.Duration
-	silent    bool // its host is gone, and the dispatcher does not know
+	silent    *time.Duration // since then its host is gone, and the dispatcher does not know; nil: it is not
 }
 
 // A phase says how a worker comes to its end.
@@ -49,7 +49,7 @@ type result struct {
 
 // restless reports whether the passing of time is of interest to the dispatcher.
 func (m *member) restless() bool {
-	return m.silent || m.phase == taking && (len(m.waiting) > 0 || m.c.matcher.Queued() > 0) && m.slot.Restless()
+	return m.silent != nil || m.phase == taking && (len(m.waiting) > 0 || m.c.matcher.Queued() > 0) && m.slot.Restless()
 }
 
 // empty reports whether it has nothing to do.
@@ -164,22 +164,31 @@ func (m *member) end(e *entry, number int, status execution.Status, reason strin
 	}
 	if matching.SendNow(len(m.waiting), len(m.fresh)) {
 		m.flush()
-	} else if !m.flushing {
-		m.flushing = true
-		m.c.after(matching.ResultsDelay, func() { m.flushing = false; m.flush() })
+	} else {
+		m.flushLater(now, matching.ResultDelay(e.job.Leaf && status == execution.Done))
 	}
 	switch {
 	case last:
-	case m.phase == gone:
+	case m.phase == gone, e.job.Ordered && status != execution.Done:
 		m.stop(e)
 	default:
 		m.begin(e, number+1)
 	}
 }
 
+// flushLater sends the results after a delay, unless that is due earlier.
+func (m *member) flushLater(now time.Time, delay time.Duration) {
+	due := now.Add(delay)
+	if !m.due.IsZero() && !due.Before(m.due) {
+		return
+	}
+	m.due = due
+	m.c.after(delay, func() { m.due = time.Time{}; m.flush() })
+}
+
 // flush sends the results that were not sent yet, unless the host is gone with them.
 func (m *member) flush() {
-	if all := m.fresh; len(all) > 0 && !m.silent {
+	if all := m.fresh; len(all) > 0 && m.silent == nil {
 		m.fresh, m.spoke = nil, m.c.now
 		m.c.results(m, all)
 	}
@@ -240,7 +249,8 @@ func (m *member) vanish() {
 	if m.phase == gone {
 		return
 	}
-	m.phase, m.silent = gone, true
+	since := m.c.now
+	m.phase, m.silent = gone, &since
 	m.spoke = max(m.spoke, m.joined+(m.c.now-m.joined)/heartbeat*heartbeat)
 	m.c.close(m)
 	for _, e := range m.running {
@@ -254,6 +264,6 @@ func (m *member) worker() corral.Worker {
 	return corral.Worker{
 		ID: m.slot.ID, CPUs: m.slot.Host.CPUs, MemoryMiB: m.slot.Host.MemoryMiB,
 		GPUs: m.slot.Host.GPUs, DiskMiB: m.slot.Host.DiskMiB, EndsAt: m.slot.EndsAt,
-		Connected: !m.silent, Draining: m.phase != taking,
+		Connected: m.silent == nil, Draining: m.phase != taking,
 	}
 }

@@ -24,6 +24,7 @@ type pilot struct {
 	roster   *attempt.Roster
 	members  []*member // the worker of each host; none: they are not there yet
 	draining bool
+	vacated  bool // by all workers, whose daemons are about to end
 	over     bool
 	idleAt   time.Duration // when it is looked whether it has been idle for too long
 }
@@ -196,12 +197,27 @@ func (p *pilot) consider() {
 			m.leave(string(attempt.LeftExpired))
 		}
 	}
-	if p.stay.Over(now, p.vacant()) {
-		report := p.stay.Report(p.roster)
-		p.end(reconcile.Sighting{Report: &reconcile.Report{
-			Outcome: report.Outcome, Transient: report.Transient, Reason: report.Reason, Lost: report.Lost,
-		}})
+	if p.stay.Over(now, p.vacant()) && !p.vacated {
+		p.vacated = true
+		p.leave()
 	}
+}
+
+// leave ends the pilot in order, as soon as its workers' daemons have ended.
+func (p *pilot) leave() {
+	report := p.stay.Report(p.roster)
+	end := func() {
+		if !p.over {
+			p.end(reconcile.Sighting{Report: &reconcile.Report{
+				Outcome: report.Outcome, Transient: report.Transient, Reason: report.Reason, Lost: report.Lost,
+			}})
+		}
+	}
+	if p.s.sim.Cluster.Leave == 0 {
+		end()
+		return
+	}
+	p.s.after(p.s.sim.Cluster.Leave, end)
 }
 
 // vacant reports whether no worker is left.

@@ -48,7 +48,7 @@ func plansComeAbout(t *testing.T, work execution.Spec, planned plan.Work, hpc si
 		}
 		s := sim.Scenario{Work: work, Sites: []sim.Site{hpc}, Cluster: sim.Cluster{Cluster: cluster},
 			Bytes: func(task int) int64 { return planned.Tasks[task].Bytes }}
-		s.Work.Groups = p.Clustering.Groups
+		s.Work.Clusters = planned.Jobs(p.Clustering)
 		for _, q := range p.Pilots {
 			s.Asks = append(s.Asks, sim.Ask{Pilot: q, Idle: time.Minute})
 		}

@@ -23,7 +23,7 @@ import (
 func anyScenario(t *rapid.T, broken bool) sim.Scenario {
 	number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
 	seed := uint64(number("seed", 0, 1000))
-	w := execution.Spec{Groups: number("groups", 0, 3)}
+	var w execution.Spec
 	var edges [][2]int
 	for i := range number("tasks", 1, 30) {
 		estimate := time.Duration(rapid.SampledFrom([]int{20, 100, 1000, 30_000, 90_000}).Draw(t,
@@ -42,6 +42,18 @@ func anyScenario(t *rapid.T, broken bool) sim.Scenario {
 	var err error
 	if w.Graph, err = dag.New(len(w.Tasks), edges); err != nil {
 		t.Fatal(err)
+	}
+	switch number("clustering", 0, 3) {
+	case 1:
+		w.Clusters = dag.ByLevel(w.Graph, number("groups", 1, 3), nil)
+	case 2:
+		w.Clusters = dag.Chains(w.Graph, nil)
+	case 3:
+		labels := make([]int, len(w.Tasks))
+		for i := range labels {
+			labels[i] = number("label", -1, 4)
+		}
+		w.Clusters = dag.ByLabel(w.Graph, labels)
 	}
 	s := sim.Scenario{
 		Work: w, Stall: 24 * time.Hour, Horizon: 30 * 24 * time.Hour,

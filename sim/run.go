@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral/internal/execution"
@@ -17,8 +18,9 @@ type run struct {
 	offer     func(at time.Time) execution.Offer
 
 	journal []execution.Record
-	applied int           // records of it
-	changed bool          // what the cluster offers may have, since the last look
+	applied int  // records of it
+	changed bool // what the cluster offers may have, since the last look
+	parting parting
 	judged  bool          // nothing runs, and a look has said what that means
 	wakeAt  time.Duration // when a step is planned
 	awake   bool          // one is
@@ -57,6 +59,9 @@ func (r *run) step() {
 		return
 	}
 	r.submit(now)
+	if looked && r.clustered {
+		r.split()
+	}
 	if looked {
 		r.watch.Judge(now, r.x.Shortage(r.watch.Offer))
 		r.judged = r.x.Counts().Running == 0
@@ -73,6 +78,7 @@ func (r *run) read() {
 	for ; r.applied < len(r.journal); r.applied++ {
 		rec := r.journal[r.applied]
 		r.x.Apply(rec)
+		kill(r.cluster, execution.Kills(r.x))
 		if rec.Assigned != nil {
 			r.watch.Move()
 			r.judged = false
@@ -97,16 +103,49 @@ func (r *run) submit(now time.Time) {
 	r.freshen()
 	jobs := r.x.Release(now, r.watch.Offer)
 	r.judged = r.judged && len(jobs) == 0
+	several := func(j execution.Job) bool { return len(j.Tasks) > 1 }
+	r.parting.fresh = r.parting.fresh || slices.ContainsFunc(jobs, several)
 	for len(jobs) > 0 {
 		n := min(len(jobs), execution.SubmitSize)
 		r.cluster.submit(jobs[:n])
 		jobs = jobs[n:]
 	}
+	r.script(now)
 }
 
-// worthALook reports whether a look would see anything new: workers or pilots have changed, or nothing runs any more
-// and it is not known yet whether anything could.
-func (r *run) worthALook() bool { return r.changed || !r.judged && r.x.Counts().Running == 0 }
+// allScripts is more than any run has at once.
+const allScripts = 1 << 30
+
+// script lets the scripts that are to run end well, in no time: nothing is known of them.
+func (r *run) script(now time.Time) {
+	at := execution.ToMsec(now)
+	for _, c := range execution.Scripts(r.x, now, allScripts) {
+		end := &execution.ScriptEnd{Unit: c.Unit, Post: c.Post, Try: c.Try, Round: c.Round, Started: at, Ended: at}
+		r.note(execution.Record{Script: end})
+	}
+}
+
+// A parting is when jobs of several tasks that wait have to be taken apart.
+type parting struct {
+	at    time.Duration // before that none has, if the same workers stay
+	fresh bool          // but for those that were submitted since that was found out
+}
+
+// split takes jobs back that no worker has the time for any more, and looks forward to the next.
+func (r *run) split() {
+	seqs, slack := execution.Misfits(r.x, r.watch.Offer)
+	r.cluster.withdraw(seqs)
+	if r.parting = (parting{at: Never}); slack < Never-r.now {
+		r.parting.at = r.now + slack + 1
+	}
+}
+
+// worthALook reports whether a look would see anything new: workers or pilots have changed, or jobs that could be
+// smaller, or nothing runs any more and it is not known yet whether anything could.
+func (r *run) worthALook() bool {
+	return r.changed || r.parting.fresh || r.clustered && r.now >= r.parting.at ||
+		!r.judged && r.x.Counts().Running == 0
+}
 
 // freshen brings the latest offer to what production's latest look has seen: workers that have less time left. It
 // matters only for clustered jobs, which are released together if some worker could take them.
@@ -133,6 +172,9 @@ func (r *run) plan() {
 	if r.worthALook() {
 		next = min(next, r.gridAfter(look))
 	}
+	if r.clustered && r.parting.at < Never {
+		next = min(next, max(r.gridAfter(look), (r.parting.at+look-1)/look*look))
+	}
 	if at, ok := r.watch.StallAt(); ok {
 		next = min(next, r.since(at))
 	}
@@ -150,7 +192,7 @@ func (r *run) plan() {
 
 func (r *run) finish() {
 	r.ending = Done
-	if r.x.Counts().Failed > 0 {
+	if execution.VerdictOf(r.x).Status != 0 {
 		r.ending = Failed
 	}
 }

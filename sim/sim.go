@@ -79,7 +79,8 @@ func begin(s Scenario) *simulation {
 	}
 	x := &simulation{clock: &clock{begin: s.Begin}, Scenario: s, tag: tag}
 	x.trace = &Trace{Begin: s.Begin, work: s.Work, Over: -1}
-	x.run = &run{clock: x.clock, x: execution.New(s.Work), offer: x.offer, changed: true, clustered: s.Work.Groups > 0}
+	x.run = &run{clock: x.clock, x: execution.New(s.Work), offer: x.offer, changed: true,
+		clustered: s.Work.Clusters != nil, parting: parting{at: Never}}
 	x.run.watch.Patience = s.Stall
 	x.cluster = &cluster{
 		clock: x.clock, run: x.run, matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
@@ -243,6 +244,9 @@ func (x *simulation) end(unless Ending) {
 	for i := range t.Pilots {
 		if h := &t.Pilots[i]; h.End < 0 {
 			h.End, h.Outcome = x.now, corral.OutcomeRemoved
+			if h.Ready >= 0 {
+				h.End += x.Cluster.Leave
+			}
 		}
 	}
 	t.Records, t.x = x.run.journal, x.run.x

@@ -89,7 +89,7 @@ func TestLives(t *testing.T) {
 	single := work(t, task{m, nil})
 	grouped := work(t, task{m + 500*time.Millisecond, nil}, task{90 * time.Second, []int{0}}, task{90 * time.Second,
 		[]int{0}})
-	grouped.Groups = 1
+	grouped.Clusters = dag.ByLevel(grouped.Graph, 1, nil)
 	retried := work(t, task{m, nil})
 	retried.Tasks[0].Retries = 1
 	pair := work(t, task{m, nil}, task{m, nil})
@@ -117,6 +117,12 @@ func TestLives(t *testing.T) {
 		}, []string{
 			"t0.1 host 0 112-172 done", "t1.1 host 0 174-234 done", "t2.1 host 0 236-266 done",
 			"pilot 1.1 asked 0 start 100 ready 110 end 266 removed", "done",
+		}},
+		{"a chain on a pilot that takes a while to leave", sim.Scenario{
+			Work: chain, Asks: []sim.Ask{pilot(1, 2, time.Hour)}, Cluster: sim.Cluster{Cluster: plan.Cluster{Leave: 2 * time.Second}},
+		}, []string{
+			"t0.1 host 0 110-170 done", "t1.1 host 0 170-230 done", "t2.1 host 0 230-260 done",
+			"pilot 1.1 asked 0 start 100 ready 110 end 262 removed", "done",
 		}},
 		{"a chain whose files travel", sim.Scenario{
 			Work: chain, Asks: []sim.Ask{pilot(1, 2, time.Hour)}, Sites: []sim.Site{far},

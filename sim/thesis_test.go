@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/resubmit"
 	"github.com/corral-pilot/corral/sim"
@@ -109,43 +110,98 @@ func TestOnlyWrongEstimatesAreCut(t *testing.T) {
 	}
 }
 
-// F84: Epigenome's wide level (E2.5): 512 tasks of 2 h 38 min. In 30 groups each would take 45 hours, in 60 half of
-// that: pilots of 24 hours can take the latter only. A group that none can take is not refused, its tasks are jobs of
-// their own then. No job is of tasks of several levels, and none is cut.
-func TestLevelsAreClusteredWithinWalltimes(t *testing.T) {
+// F84: Epigenome's wide level (E2.5), 512 tasks of 2 h 38 min in pilots of 24 hours, which have the time for nine one
+// after another. Whatever the rule, a job that none could take is parted into as few as fit, none is of tasks of which
+// one waits for a third, and none is cut.
+func TestJobsFitWithinWalltimes(t *testing.T) {
 	t.Parallel()
-	for groups, jobs := range map[int]int{30: 512, 60: 60} {
-		tasks := []task{{time.Minute, nil}}
-		for range 512 {
-			tasks = append(tasks, task{158 * time.Minute, []int{0}})
+	const long = 158 * time.Minute
+	level, chains := []task{{time.Minute, nil}}, []task{{time.Minute, nil}}
+	var labels []int
+	for i := range 512 {
+		level = append(level, task{long, []int{0}})
+		labels = append(labels, i%30)
+	}
+	for range 30 {
+		parent := 0
+		for range 18 {
+			chains = append(chains, task{long, []int{parent}})
+			parent = len(chains) - 1
 		}
-		w := work(t, tasks...)
-		w.Groups = groups
-		s := sim.Scenario{Work: w, Sites: []sim.Site{site(0)}}
-		for n := range 6 {
+	}
+	labels = append([]int{-1}, labels...)
+	wide, deep := work(t, level...), work(t, chains...)
+	estimates := make([]time.Duration, len(wide.Tasks))
+	for i := range estimates {
+		estimates[i] = wide.Tasks[i].Estimate
+	}
+	for _, tt := range []struct {
+		name     string
+		work     execution.Spec
+		clusters [][]int
+		jobs     int // beside the first task's
+	}{
+		{"horizontal=30", wide, dag.ByLevel(wide.Graph, 30, nil), 60}, // of 17 and 18: nine, and the others
+		{"horizontal=60", wide, dag.ByLevel(wide.Graph, 60, nil), 60},
+		{"runtime=48h", wide, dag.ByRuntime(wide.Graph, estimates, 48*time.Hour, nil), 58},
+		{"runtime=24h", wide, dag.ByRuntime(wide.Graph, estimates, 24*time.Hour, nil), 58},
+		{"label", wide, dag.ByLabel(wide.Graph, labels), 60},
+		{"vertical", deep, dag.Chains(deep.Graph, nil), 60},
+	} {
+		tt.work.Clusters = tt.clusters
+		s := sim.Scenario{Work: tt.work, Sites: []sim.Site{site(0)}}
+		for n := range 8 {
 			a := pilot(1, 15, 24*time.Hour)
 			a.Submit = corral.Seconds(time.Duration(n/2) * 24 * time.Hour)
 			s.Asks = append(s.Asks, a)
 		}
 		tr := sim.Run(s)
-		levels := map[int64]map[bool]bool{} // :: job → whether it has a task of the first level
+		jobs := map[int64]bool{}
 		for _, r := range tr.Records {
 			if a := r.Assigned; a != nil {
-				levels[a.Seq] = map[bool]bool{}
+				jobs[a.Seq] = true
+				var sum time.Duration
 				for _, p := range a.Parts {
-					levels[a.Seq][p.Task == 0] = true
+					sum += tt.work.Tasks[p.Task].Estimate
+				}
+				if sum > 24*time.Hour {
+					t.Errorf("%s: a job of %d tasks takes %s", tt.name, len(a.Parts), sum)
 				}
 			}
 		}
 		wasted, cut := lost(tr)
-		if tr.Ending != sim.Done || cut > 0 || len(levels) != 1+jobs {
-			t.Errorf("%d groups: %s (%s) with %d jobs, of which %d were cut after %s; want %d", groups, tr.Ending,
-				tr.Why, len(levels), cut, wasted, 1+jobs)
+		if tr.Ending != sim.Done || cut > 0 || len(jobs) != 1+tt.jobs {
+			t.Errorf("%s: %s (%s) with %d jobs, of which %d were cut after %s; want %d", tt.name, tr.Ending, tr.Why,
+				len(jobs), cut, wasted, 1+tt.jobs)
 		}
-		for job, of := range levels {
-			if len(of) != 1 {
-				t.Errorf("%d groups: job %d has tasks of both levels", groups, job)
-			}
+	}
+}
+
+// A job that waits while workers have less and less time left is parted when none has the time for all of it, so that
+// what is left of the walltime is used: of three jobs of four hours on one cpu for ten hours the third is taken apart,
+// because what comes later has the time for one task.
+func TestJobsThatWaitAreParted(t *testing.T) {
+	t.Parallel()
+	tasks := make([]task, 12)
+	for i := range tasks {
+		tasks[i].estimate = time.Hour
+	}
+	w := work(t, tasks...)
+	w.Clusters = [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}}
+	asks := []sim.Ask{pilot(1, 1, 10*time.Hour)}
+	for n := range 3 {
+		a := pilot(1, 1, 90*time.Minute)
+		a.Submit = corral.Seconds(time.Duration(11+2*n) * time.Hour)
+		asks = append(asks, a)
+	}
+	tr := sim.Run(sim.Scenario{Work: w, Sites: []sim.Site{site(0)}, Asks: asks, Stall: 24 * time.Hour})
+	before := 0 // tasks that were done in the first pilot's time
+	for _, r := range tr.Records {
+		if o := r.Finished; o != nil && o.Ended.Time().Sub(tr.Begin) <= 10*time.Hour {
+			before++
 		}
+	}
+	if _, cut := lost(tr); tr.Ending != sim.Done || cut > 0 || before != 9 {
+		t.Errorf("%s (%s): %d tasks ended within the first walltime, want 9; %d were cut", tr.Ending, tr.Why, before, cut)
 	}
 }

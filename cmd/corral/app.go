@@ -8,6 +8,7 @@ package main
 // is in help.txt, which finish joins with them.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,22 +45,11 @@ func (s signalled) exitCode() int { return 128 + int(s) }
 // run runs one command line and returns its exit code. A ctx that ends with a signalled cause interrupts it, and then
 // the exit code is that of the signal, whatever the command made of its end.
 func run(ctx context.Context, args []string, std stdio) int {
+	out := &stream{Writer: std.out}
+	std.out = out
 	p := &printer{stdio: std}
 	app := newApp(p)
-	if len(args) > 1 && args[1] == completeWord {
-		complete(ctx, app, args[2:], std.out)
-		return 0
-	}
-	l := parse(app, args[1:])
-	switch {
-	case l.help:
-		printHelp(std.out, app, l.path)
-		return 0
-	case l.version:
-		l = parse(app, append(l.global, "version"))
-	}
-	p.flags = l.ownFlag
-	err := app.RunContext(ctx, append([]string{app.Name}, l.arguments()...))
+	err := cmp.Or(runLine(ctx, app, args, p), out.lost())
 	if err == nil {
 		return 0
 	}
@@ -69,6 +59,25 @@ func run(ctx context.Context, args []string, std stdio) int {
 	}
 	p.problem(err)
 	return api.ExitCode(err)
+}
+
+// runLine does what a command line says.
+func runLine(ctx context.Context, app *cli.App, args []string, p *printer) error {
+	if len(args) > 1 && args[1] == completeWord {
+		complete(ctx, app, args[2:], p.out)
+		return nil
+	}
+	l := parse(app, args[1:])
+	switch {
+	case l.help:
+		printHelp(p.out, app, l.path)
+		return nil
+	case l.version:
+		l = parse(app, append(l.global, "version"))
+	}
+	p.flags = l.ownFlag
+	app.Metadata = map[string]any{typed: args}
+	return app.RunContext(ctx, append([]string{app.Name}, l.arguments()...))
 }
 
 // newApp builds the tree of commands. It is built for every command line, because package cli keeps the values of flags
@@ -95,7 +104,7 @@ func newApp(p *printer) *cli.App {
 		demoCommand(p), upCommand(p), downCommand(p),
 		siteCommand(p), glideinCommand(p), clusterCommand(p), packageCommand(p), mirrorCommand(p),
 		workflowCommand(p), profileCommand(p), planCommand(p), simulateCommand(p), provisionCommand(p),
-		runCommand(p), runsCommand(p), reportCommand(p),
+		runCommand(p), submitCommand(p), runsCommand(p), reportCommand(p),
 		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
 	}
 	for _, c := range app.Commands {
@@ -134,7 +143,7 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 	}
 	act := c.Action // of plan, which is a verb as well as a noun
 	c.Action = func(ctx *cli.Context) error {
-		slip := ctx.NArg() > 1 && nearest(c.Subcommands, ctx.Args().First()) != ""
+		slip := ctx.NArg() > 1 && nearest(namesIn(c.Subcommands), ctx.Args().First()) != ""
 		if act == nil || ctx.NArg() == 0 && ctx.NumFlags() == 0 || slip {
 			return noCommand(ctx, app, c)
 		}
@@ -148,16 +157,48 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 	}
 }
 
-// badValue is how package flag says it.
-var badValue = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
+// How package flag says what is wrong with a flag.
+var (
+	badValue  = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
+	noValue   = regexp.MustCompile(`^flag needs an argument: -(.+)$`)
+	noSuchOne = regexp.MustCompile(`(?s)^flag provided but not defined: -(.+)$`)
+)
+
+// typed is the metadatum of the program that has the words of the command line.
+const typed = "typed"
 
 // usageError makes an error of package flag, about a flag that is not known or whose value cannot be read, one of kind
-// Invalid, in our words.
+// Invalid, in our words. A likely slip gets the right name as advice.
 func usageError(c *cli.Context, err error, _ bool) error {
-	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
+	if m := noSuchOne.FindStringSubmatch(err.Error()); m != nil {
+		err = fmt.Errorf("there is no flag %s", asTyped(c, m[1]))
+		var known []string
+		for _, f := range slices.Concat(c.Command.Flags, c.App.Flags) {
+			if name := f.Names()[0]; len(name) > 1 { // every other letter is near one
+				known = append(known, name)
+			}
+		}
+		if near := nearest(known, m[1]); near != "" {
+			return corral.Errorf(corral.Invalid, "%w; did you mean %s?", err, dashed(near))
+		}
+	} else if m := noValue.FindStringSubmatch(err.Error()); m != nil {
+		err = fmt.Errorf("%s wants a value", asTyped(c, m[1]))
+	} else if m := badValue.FindStringSubmatch(err.Error()); m != nil {
 		err = notValue(c.Command.Flags, m[2], m[1], err)
 	}
 	return corral.Errorf(corral.Invalid, "%w; see `%s --help`", err, c.Command.HelpName)
+}
+
+// asTyped is how the name of a flag was written.
+func asTyped(c *cli.Context, name string) string {
+	words, _ := c.App.Metadata[typed].([]string)
+	for _, word := range words {
+		flag, _, _ := strings.Cut(word, "=")
+		if strings.TrimLeft(flag, "-") == name && flag != name {
+			return flag
+		}
+	}
+	return dashed(name)
 }
 
 // notValue says what a flag wants instead of a value.
@@ -203,7 +244,7 @@ func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 
 // unknownCommand is the error about a name that no command has; a likely slip gets the right name as advice.
 func unknownCommand(parent string, among []*cli.Command, name string) error {
-	if near := nearest(among, name); near != "" {
+	if near := nearest(namesIn(among), name); near != "" {
 		return corral.Errorf(corral.Invalid, "there is no command %q; did you mean `%s %s`?", name, parent, near)
 	}
 	return corral.Errorf(corral.Invalid, "there is no command %q; see `%s --help`", name, parent)

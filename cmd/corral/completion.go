@@ -42,7 +42,21 @@ _corral() {
 }
 compdef _corral corral
 `,
+	"fish": `function __corral_complete
+	set -l words (commandline -opc)
+	set -l found ($words[1] ` + completeWord + ` $words[2..-1] (commandline -ct) 2>/dev/null)
+	if test (count $found) -gt 0
+		printf '%s\n' $found
+	else
+		__fish_complete_path (commandline -ct)
+	end
+end
+complete -c corral -f -a '(__corral_complete)'
+`,
 }
+
+// shells are those that have a script.
+func shells() []string { return []string{"bash", "zsh", "fish"} }
 
 // completionCommand prints the script that a user's shell reads at its start.
 func completionCommand(p *printer) *cli.Command {
@@ -52,7 +66,7 @@ func completionCommand(p *printer) *cli.Command {
 			shell := c.Args().First()
 			script, ok := completions[shell]
 			if !ok {
-				return corral.ErrorAt(corral.Invalid, "shell", "%q is none of bash, zsh", shell)
+				return corral.ErrorAt(corral.Invalid, "shell", "%q is none of %s", shell, strings.Join(shells(), ", "))
 			}
 			_, err := fmt.Fprint(p.out, script)
 			return err
@@ -65,8 +79,24 @@ var choices = map[string][]string{
 	"output": forms, "contact": {"local:", "ssh://"}, "kind": {string(corral.Embedded), string(corral.Condor)},
 	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(),
 	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"},
-	"slots": {"partitionable", "static"}, "clustering": {"none", "horizontal="}, "shell": {"bash", "zsh"},
-	"objective": objectives(), "to": format.Written(),
+	"slots": {"partitionable", "static"}, "inputs": {"copy", "link"}, "shell": shells(),
+	"clustering": {"none", "horizontal=", "runtime=", "label", "vertical", "auto"},
+	"objective":  objectives(), "to": format.Written(),
+}
+
+// ofVerbs are the values of flags, and of arguments, that have other ones with each command: by the command's words and
+// the name.
+var ofVerbs = map[string][]string{
+	"runs log file": {"stdout", "stderr", "record.json"}, "glidein log file": {"stdout", "stderr", "report.json"},
+	"runs tasks state": wordsOf(corral.TaskStates), "runs list state": wordsOf(corral.RunStates),
+	"runs clean state": wordsOf(corral.RunStates),
+}
+
+func wordsOf[T ~string](all []T) (words []string) {
+	for _, w := range all {
+		words = append(words, string(w))
+	}
+	return words
 }
 
 func objectives() (words []string) {
@@ -114,12 +144,20 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 	return argumentsOf(ctx, l)
 }
 
-// argumentsOf returns what the command at the end of the line may take as an argument. What help.txt calls the
+// argumentsOf returns what the command at the end of the line may take as its next argument. What help.txt calls the
 // argument, SITE say, is the kind of object whose names are looked up, so a new verb is completed as soon as it has
 // help.
 func argumentsOf(ctx context.Context, l *line) []string {
-	c := l.path[len(l.path)-1]
-	kind, _, _ := strings.Cut(strings.Trim(c.ArgsUsage, "[…"), " [")
+	kinds := strings.Fields(l.path[len(l.path)-1].ArgsUsage)
+	if len(kinds) == 0 {
+		return nil
+	}
+	last := kinds[len(kinds)-1]
+	i := len(l.positional)
+	if i >= len(kinds) && !strings.HasSuffix(last, "…") {
+		return nil
+	}
+	kind := strings.Trim(kinds[min(i, len(kinds)-1)], "[]…")
 	if kind == "ID" {
 		kind = "GLIDEIN"
 	}
@@ -128,6 +166,13 @@ func argumentsOf(ctx context.Context, l *line) []string {
 
 // valuesOf returns the values of a flag, or of a kind of argument: few that are known, or what corrald has.
 func valuesOf(ctx context.Context, l *line, kind string) []string {
+	var verb []string
+	for _, c := range l.path {
+		verb = append(verb, c.Name)
+	}
+	if known := ofVerbs[strings.Join(append(verb, kind), " ")]; known != nil {
+		return known
+	}
 	if known := choices[kind]; known != nil {
 		return known
 	}
@@ -144,7 +189,23 @@ func existing(ctx context.Context, l *line, kind string) (found []string) {
 		return nil // no corrald: nothing to complete
 	}
 	defer cl.Close()
+	if kind == "task" && len(l.positional) > 0 {
+		return tasksOf(ctx, cl, l.positional[0])
+	}
 	return namesOf(ctx, cl, kind)
+}
+
+// tasksOf returns the ids of a run's tasks.
+func tasksOf(ctx context.Context, cl *api.Client, run string) (found []string) {
+	id, err := runs.key(runs.name, run)
+	if err != nil {
+		return nil
+	}
+	tasks, _ := cl.RunTasks(ctx, id)
+	for _, t := range tasks {
+		found = append(found, t.ID)
+	}
+	return found
 }
 
 // serverOf returns the --server of a command line, else the variable's.

@@ -20,6 +20,12 @@ import (
 // convertWorkflow writes a workflow in another format: to OUT, and what else the format needs beside it.
 func convertWorkflow(c *cli.Context, p *printer) error {
 	out := &outputs{name: c.Args().Get(1), stdout: p.out}
+	if c.NArg() > 1 && out.name == "" {
+		return corral.ErrorAt(corral.Invalid, "OUT", "its name is empty; leave it out for stdout")
+	}
+	if p.format == formYAML {
+		return corral.ErrorAt(corral.Invalid, "--output", "no workflow is written as YAML: --to says which format is")
+	}
 	var err error
 	if out.word, err = formatFor(c.String("to"), out.name); err != nil {
 		return err
@@ -27,6 +33,12 @@ func convertWorkflow(c *cli.Context, p *printer) error {
 	w, err := readWorkflow(c.Context, p, c.Args().First(), c.Bool("strict"))
 	if err != nil {
 		return err
+	}
+	for _, lost := range format.Lost(w, out.word) {
+		if c.Bool("strict") {
+			return corral.ErrorAt(corral.Invalid, c.Args().First(), "the other format has no place for %s", lost)
+		}
+		p.say("corral: warning: %s: %s: the other format has no place for that", c.Args().First(), lost)
 	}
 	if err := format.Write(w, out.word, out.create); err != nil {
 		out.undo()

@@ -85,7 +85,7 @@ func checkWait(c *cli.Context) error {
 		return corral.ErrorAt(corral.Invalid, "--timeout", "%s is negative", d)
 	case d > 0 && noWait:
 		return corral.ErrorAt(corral.Invalid, "--timeout", "goes without --no-wait")
-	case d > 0 && asked && !c.Bool("wait"):
+	case d > 0 && asked && !c.Bool("wait") && !c.Bool("progress"):
 		return corral.ErrorAt(corral.Invalid, "--timeout", "goes with --wait")
 	}
 	return nil

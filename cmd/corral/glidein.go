@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -27,8 +29,9 @@ func glideinCommand(p *printer) *cli.Command {
 		Subcommands: []*cli.Command{
 			createGlideinCommand(p),
 			listVerb(p, (*api.Client).Glideins, glideinTable, filterFlag(), siteFlag(), clusterFlag()),
-			glideins.verb("show",
-				printing((*api.Client).Glidein, func(g corral.Glidein) error { return showGlidein(p, g) })),
+			glideins.verb("show", func(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
+				return showGlidein(c, p, cl, id)
+			}),
 			glideins.several("wait",
 				func(c *cli.Context, cl *api.Client, which choice[corral.GlideinID]) error {
 					return waitGlideins(c, p, cl, which)
@@ -64,13 +67,37 @@ func untilFlag() cli.Flag {
 		}}
 }
 
-// showGlidein prints a glidein, and for people its attempts below it.
-func showGlidein(p *printer, g corral.Glidein) error {
-	if err := show(p, g, glideinTable); err != nil || !p.forPeople() || len(g.Attempts) == 0 {
+// showGlidein prints a glidein, and for people its attempts below it; of a glidein of an HTCondor pool also how the
+// pool reaches its workers, which the history knows.
+func showGlidein(c *cli.Context, p *printer, cl *api.Client, id corral.GlideinID) error {
+	g, err := cl.Glidein(c.Context, id)
+	if err != nil {
+		return err
+	}
+	table := glideinTable
+	if p.forPeople() && g.Broker != "" {
+		entries, err := cl.GlideinHistory(c.Context, id)
+		if err != nil {
+			return err
+		}
+		way := column[corral.Glidein]{"way", func(corral.Glidein) any { return wayIn(entries) }}
+		table.details = slices.Insert(slices.Clone(table.details), 0, way)
+	}
+	if err := show(p, g, table); err != nil || !p.forPeople() || len(g.Attempts) == 0 {
 		return err
 	}
 	fmt.Fprintln(p.out)
 	return list(p, g.Attempts, attemptTable)
+}
+
+// wayIn is what the last attempt that found out has told of how its pool reaches its workers, and why so.
+func wayIn(history []corral.Entry) string {
+	for _, e := range slices.Backward(history) {
+		if e.Object == corral.ObjectJob && e.Event == "broker" {
+			return e.Reason
+		}
+	}
+	return ""
 }
 
 // glideinHistory prints the nine events with the times derived from them, then every entry.
@@ -158,12 +185,12 @@ var glideinTable = listing[corral.Glidein]{
 		{"cluster", func(g corral.Glidein) any { return g.ClusterName }},
 		{"hosts×cpus", func(g corral.Glidein) any { return fmt.Sprintf("%d×%d", g.Hosts, g.CPUs) }},
 		{"walltime", func(g corral.Glidein) any { return short(g.Walltime.String()) }},
-		{"state", func(g corral.Glidein) any { state, _ := g.Shown(); return state }},
+		{"state", func(g corral.Glidein) any { state, _ := follow.Shown(g, time.Now()); return state }},
 		{"workers", func(g corral.Glidein) any { return fmt.Sprintf("%d of %d", g.WorkersNow, g.Hosts) }},
 		{"broker", func(g corral.Glidein) any { return g.Broker }},
 		{"slots", func(g corral.Glidein) any { return g.Slots }},
 		{"labels", func(g corral.Glidein) any { return labels(g.Labels) }},
-		{"reason", func(g corral.Glidein) any { _, reason := g.Shown(); return reason }},
+		{"reason", func(g corral.Glidein) any { _, reason := follow.Shown(g, time.Now()); return reason }},
 	},
 	details: []column[corral.Glidein]{
 		{"memory", func(g corral.Glidein) any {

@@ -111,10 +111,10 @@ func TestFlagsDoNotClash(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	among := []*cli.Command{{Name: "site"}, {Name: "glidein"}, {Name: "run"}, {Name: "runs"}, {Name: "up"}}
+	among := []string{"site", "glidein", "run", "runs", "up"}
 	for name, want := range map[string]string{
 		"sites": "site", "glidien": "glidein", "glideins": "glidein", "rnu": "run", "rusn": "run",
-		"harvest": "", "": "", "x": "", "upp": "up", "cluster": "",
+		"harvest": "", "": "", "x": "", "upp": "up", "cluster": "", "rup": "run",
 	} {
 		if got := nearest(among, name); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", name, got, want)

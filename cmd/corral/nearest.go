@@ -5,15 +5,28 @@ package main
 
 import "github.com/urfave/cli/v2"
 
-// nearest returns the name among commands that was probably meant by name, or "".
-func nearest(among []*cli.Command, name string) string {
-	best, least := "", 3 // more than two slips is another word
-	for _, c := range among {
-		if d := distance(c.Name, name); d < least && d <= (len(c.Name)+1)/2 {
-			best, least = c.Name, d
+// nearest returns the one among names that was probably meant by name, or "". Of two that are as near it is the one
+// that begins alike.
+func nearest(among []string, name string) string {
+	best, least := "", 6 // more than two slips is another word
+	for _, candidate := range among {
+		d := 2 * distance(candidate, name)
+		if candidate[:1] != name[:min(1, len(name))] {
+			d++
+		}
+		if d < least && d/2 <= (len(candidate)+1)/2 {
+			best, least = candidate, d
 		}
 	}
 	return best
+}
+
+// namesIn are the names of commands.
+func namesIn(commands []*cli.Command) (names []string) {
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // distance is how many letters to put in, leave out or change to make b of a.

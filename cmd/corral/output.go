@@ -4,6 +4,7 @@ package main
 // ids with --quiet. Data goes to stdout and everything else to stderr, so a script can rely on either form.
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/urfave/cli/v2"
@@ -54,7 +56,7 @@ func (p *printer) forPeople() bool { return p.format == formTable && !p.quiet }
 // say writes one line for people.
 func (p *printer) say(format string, args ...any) {
 	if !p.quiet {
-		fmt.Fprintf(p.err, format+"\n", args...)
+		fmt.Fprintln(p.err, readable(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -105,7 +107,7 @@ func (s shown) Unwrap() error { return s.error }
 // script looks for the answer. Of an internal error of corrald only corrald's log has the details; one of this program
 // may be shown, since whoever sees it is its user.
 func (p *printer) problem(err error) {
-	fmt.Fprintln(p.err, "corral: "+withFlag(err, p.flags))
+	fmt.Fprintln(p.err, "corral: "+readable(withFlag(err, p.flags)))
 	var already shown
 	if p.format == formTable || p.format == "" || errors.As(err, &already) {
 		return
@@ -122,8 +124,41 @@ func (p *printer) problem(err error) {
 	_ = p.encode(problem) // the same words are on stderr
 }
 
-// withFlag is an error for people: where it names a field of a request, it names the flag that sets the field instead,
-// unless both have the same name. Of a field of several values, which one it is stays.
+// mostSaid is how many characters of a sentence people are shown.
+const mostSaid = 4000
+
+// readable is a sentence that no terminal obeys and that ends before nobody reads it any more.
+func readable(sentence string) string {
+	return cut(follow.Inert(strings.ReplaceAll(sentence, "\r\n", "\n")), mostSaid)
+}
+
+// A stream is one that remembers why something was not written to it.
+type stream struct {
+	io.Writer
+	mu  sync.Mutex // guards err
+	err error      // the first
+}
+
+func (o *stream) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
+// lost is why something was not written, nil if all was.
+func (o *stream) lost() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		return nil
+	}
+	return corral.ErrorAt(corral.Failed, "stdout", "%w; what was asked for is not all there", o.err)
+}
+
+// withFlag is an error for people: where it names a field of a request, it names the flag that sets the field instead.
+// Of a field of several values, which one it is stays.
 func withFlag(err error, flags []cli.Flag) string {
 	text := err.Error()
 	place, rest, ok := strings.Cut(text, ": ")
@@ -136,7 +171,7 @@ func withFlag(err error, flags []cli.Flag) string {
 	if !special {
 		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // without the unit
 	}
-	if name == place || lookup(flags, name) == nil {
+	if lookup(flags, name) == nil {
 		return text
 	}
 	if place != field {
@@ -149,15 +184,23 @@ func withFlag(err error, flags []cli.Flag) string {
 var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label",
 	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max"}
 
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// terminalOf is the terminal that w writes to, nil if it is none.
+func terminalOf(w io.Writer) *os.File {
+	if o, ok := w.(*stream); ok {
+		w = o.Writer
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
 }
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool { return terminalOf(w) != nil }
 
 // widthOf returns how many characters fit on a line of w, which is a terminal.
 func widthOf(w io.Writer) int {
-	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	width, _, err := term.GetSize(int(terminalOf(w).Fd()))
 	if err != nil || width <= 0 {
 		return helpWidth
 	}

@@ -228,7 +228,7 @@ func TestFieldsAreNamedByTheirFlags(t *testing.T) {
 		{"labels.colour: too long", "labels.colour (--label): too long"},
 		{"site_options[1]: no option", "site_options[1] (--site-opt): no option"},
 		{"site_options: a line is empty", "--site-opt: a line is empty"},
-		{"cpus: 0 is too few", "cpus: 0 is too few"},
+		{"cpus: 0 is too few", "--cpus: 0 is too few"},
 		{"body: it is empty", "body: it is empty"},
 		{"no place", "no place"},
 	} {
@@ -258,7 +258,7 @@ func TestComplete(t *testing.T) {
 	for _, tt := range []struct{ words, want string }{
 		{"gl", "glidein"}, {"run", "run runs"}, {"glidein re", "remove"}, {"glidein create --wa", "--walltime --wait"},
 		{"glidein create --resubmit ", "never forever until="}, {"-o ", "table json yaml"}, {"site list -o j", "json"},
-		{"completion ", "bash zsh"}, {"nothing ", ""}, {"workflow show ", ""}, {"workflow convert w.dax --to ", "wfformat dagman"}, {"workflow con", "convert"}, {"--server unix:/nowhere site show ", ""},
+		{"completion ", "bash zsh fish"}, {"nothing ", ""}, {"workflow show ", ""}, {"workflow convert w.dax --to ", "wfformat dagman"}, {"workflow con", "convert"}, {"--server unix:/nowhere site show ", ""},
 		{"--server=unix:/nowhere run --cluster ", ""}, {"site list -", "-a -o -q -h"},
 	} {
 		var out bytes.Buffer

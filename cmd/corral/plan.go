@@ -32,7 +32,8 @@ func planCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "run", Usage: "plan what is left of run `RUN`, in place of a workflow"},
 			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
 			&cli.StringFlag{Name: "clustering",
-				Usage: "`HOW` tasks become jobs: none or horizontal=N (default: the planner chooses)"},
+				Usage: "`HOW` tasks become jobs: none, horizontal=N, runtime=D, label or vertical " +
+					"(default, and auto: the planner chooses)"},
 			&cli.Uint64Flag{Name: "seed", Usage: "begin what is drawn at random with `N`"},
 			errorFlag(),
 			&cli.BoolFlag{Name: "compare", Usage: "print what policies come to that only react to a queue"},
@@ -177,7 +178,7 @@ func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 // workflowFor reads the workflow that is to be planned.
 func workflowFor(c *cli.Context, p *printer, file string) ([]byte, error) {
 	w, err := readWorkflow(c.Context, p, file, false)
-	if errors.Is(err, fs.ErrNotExist) && nearest(c.Command.Subcommands, file) != "" {
+	if errors.Is(err, fs.ErrNotExist) && nearest(namesIn(c.Command.Subcommands), file) != "" {
 		err = unknownCommand(c.Command.HelpName, c.Command.Subcommands, file)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // showKeptPlan prints a plan that corrald has, with its pictures and its schedule where they are asked for.
@@ -89,6 +92,10 @@ func scheduleApart(ctx context.Context, cl *api.Client, row corral.Plan) ([]plan
 func documentOf(row corral.Plan) (document *plan.Plan, nearest bool, err error) {
 	document = new(plan.Plan)
 	if err := json.Unmarshal(row.Document, document); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) { // of a type of ours, which says nothing to people
+			err = fmt.Errorf("%s is %s", wrong.Field, wrong.Value)
+		}
 		return nil, false, corral.ErrorAt(corral.Invalid, "plan", "it is not a plan: %w", err)
 	}
 	if document.Nearest != nil {
@@ -141,6 +148,9 @@ func readPlan(c *cli.Context) (r planRead, err error) {
 	if r.document.Assumed == nil {
 		return r, corral.ErrorAt(corral.Invalid, name, "it does not say what it assumes: make the plan again")
 	}
+	if err := sensible(r.document.Assumed); err != nil {
+		return r, corral.ErrorAt(corral.Invalid, name, "no planner assumes that: %w", err)
+	}
 	switch given := c.IsSet("schedule"); {
 	case given && !isFile:
 		return r, corral.ErrorAt(corral.Invalid, "--schedule", "corrald has the schedule of plan %d itself: leave "+
@@ -160,6 +170,14 @@ func readPlan(c *cli.Context) (r planRead, err error) {
 	return r, err
 }
 
+// sensible says which of the assumptions of a plan make no sense.
+func sensible(a *plan.Assumed) error {
+	if _, err := sim.ParseSpread(a.Spread); err != nil {
+		return fmt.Errorf("error: %w", err)
+	}
+	return a.Check()
+}
+
 // planKept reads a plan that corrald has, and how its schedule is to be had.
 func planKept(c *cli.Context, id corral.PlanID) (row corral.Plan, lines func() ([]byte, error), err error) {
 	cl, err := connect(c)
@@ -173,15 +191,32 @@ func planKept(c *cli.Context, id corral.PlanID) (row corral.Plan, lines func() (
 func planFile(name string) (row corral.Plan, err error) {
 	text, err := input.ReadFile(name, api.MaxRunBody)
 	if err != nil {
-		return row, corral.ErrorAt(corral.Invalid, "plan", "%w", err)
+		return row, corral.ErrorAt(corral.Invalid, name, "%w", withoutPath(err))
 	}
 	if err := json.Unmarshal(text, &row); err != nil {
-		return row, corral.ErrorAt(corral.Invalid, name, "it is not what `corral plan -o json` prints: %w", err)
+		return row, notAPlan(name, text, err)
 	}
 	if row.Document == nil {
 		row.Document = text
 	}
+	var kind struct {
+		Feasible *bool `json:"feasible"`
+	}
+	if err := json.Unmarshal(row.Document, &kind); err != nil || kind.Feasible == nil {
+		return row, notAPlan(name, text, nil)
+	}
 	return row, nil
+}
+
+// notAPlan is the error about a file that has no plan; err, if there is one, is that of package json, of which people
+// are told the line and not the types.
+func notAPlan(name string, text []byte, err error) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		line := 1 + bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n"))
+		return workflow.Place{File: name, Line: line}.Errorf("not JSON: %w", err)
+	}
+	return corral.ErrorAt(corral.Invalid, name, "it is no plan: want what `corral plan -o json` prints")
 }
 
 // fromFile reads the file of a schedule once it is needed.

@@ -7,6 +7,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,6 +73,15 @@ func isFile(name string) bool {
 	return err == nil && !found.IsDir()
 }
 
+// withoutPath is an error of a file whose name stands before it already.
+func withoutPath(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
 // maxProfile is the most that a file of a profile may have, in bytes: package profile reads no longer ones.
 const maxProfile = 256 << 20
 
@@ -79,7 +90,7 @@ const maxProfile = 256 << 20
 func readProfile(ctx context.Context, p *printer, file string) (*profile.Profile, error) {
 	f, err := input.Open(file)
 	if err != nil {
-		return nil, corral.ErrorAt(corral.Invalid, "profile", "%w", err)
+		return nil, corral.ErrorAt(corral.Invalid, file, "%w", withoutPath(err))
 	}
 	defer f.Close()
 	if strings.EqualFold(filepath.Ext(file), ".csv") {
@@ -98,5 +109,9 @@ func readProfile(ctx context.Context, p *printer, file string) (*profile.Profile
 	if len(samples) == 0 {
 		return nil, corral.ErrorAt(corral.Invalid, file, "none of its tasks has a measured runtime")
 	}
-	return profile.Of(samples)
+	made, err := profile.Of(samples)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
+	}
+	return made, nil
 }

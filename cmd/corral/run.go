@@ -19,55 +19,72 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/internal/follow"
+	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
 func runCommand(p *printer) *cli.Command {
+	read := func(c *cli.Context) (api.NewRun, error) { return newRun(c, p, c.Args().First()) }
 	return &cli.Command{
 		Name: "run", Category: workflows,
-		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags()),
+		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags(), runFlags(), rescueFlags()),
+			&cli.BoolFlag{Name: "changed", Usage: "run only what is out of date since the latest run of this file: " +
+				"tasks whose command, inputs (size, time) or forerunners have changed, or that were not done"},
 			&cli.BoolFlag{Name: "auto", Usage: "plan pilots for it, ask for them, and let them go at its end"},
 			clusterFlag(),
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
 			&cli.BoolFlag{Name: "cancel-on-interrupt", Usage: "Ctrl-C cancels the run"},
 			&cli.StringFlag{Name: "clustering", Value: "none",
-				Usage: "`HOW` tasks become jobs: none (one each) or horizontal=N (those of a level in at most N); " +
-					"with --auto the planner chooses unless it is given"},
-			&cli.IntFlag{Name: "retries", Value: 2,
-				Usage: "run a task that fails up to `N` times more, unless the task says otherwise"},
-			&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute,
-				Usage: "end with exit code 3 when nothing could take what is ready for `D`"},
-			&cli.DurationFlag{Name: "default-runtime", Value: time.Minute,
-				Usage: "assume `D` for a task without an estimate; with --auto only if it is given"},
-			&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty " +
-				"(default: below the XDG data directory)"},
-			labelFlag(), keyFlag(), timeoutFlag(),
+				Usage: "`HOW` tasks become jobs: none (one each), horizontal=N (those of a level in at most N), " +
+					"runtime=D (those of a level in jobs of about D), label (those of a label), vertical (chains), " +
+					"or auto (what promises the shortest makespan on the workers there); with --auto the planner " +
+					"chooses unless it is given"},
+			&cli.StringFlag{Name: "inputs", Value: corral.LinkInputs,
+				Usage: "`HOW` tasks get their inputs: link, or copy for tasks that change them in place"},
+			retriesFlag(2), labelFlag(), keyFlag(), timeoutFlag(),
 		),
-		Action: func(c *cli.Context) error {
+		Action: orDryRun(p, read, func(c *cli.Context) error {
 			auto := &autoRun{c: c, p: p}
 			create := (*api.Client).CreateRun
 			if c.Bool("auto") {
 				create = auto.create
 			}
-			return creating(func(c *cli.Context) (api.NewRun, error) { return newRun(c, p, c.Args().First()) }, create,
+			return creating(read, create,
 				func(c *cli.Context, cl *api.Client, r corral.Run) error { return beginRun(c, p, cl, r, auto) })(c)
-		},
+		}),
 	}
 }
 
 // beginRun follows a new run to its end, unless it is to be left alone. Its id goes out first with -q: a script has it,
 // whatever becomes of the run.
 func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, auto *autoRun) error {
+	if c.String("clustering") == string(clustering.Auto) && !c.Bool("auto") {
+		p.say("clustering: %s", r.Options.Clustering)
+	}
 	if c.Bool("detach") {
 		p.say("run %d goes on by itself; follow it with `corral runs wait %d`", r.ID, r.ID)
 		return show(p, r, runTable)
 	}
+	r, err := followNew(c, p, cl, r, auto.beside(cl, viewFor(p)))
+	auto.compare(cl, r)
+	return showEnd(p, r, err)
+}
+
+// followNew follows a run that was just made to its end.
+func followNew(c *cli.Context, p *printer, cl *api.Client, r corral.Run, view follow.View) (corral.Run, error) {
 	if p.quiet {
 		fmt.Fprintln(p.out, r.ID) // whatever becomes of it
 	}
-	r, err := followOn(c, p, cl, r, following{auto.beside(cl, viewFor(p)), c.Duration("timeout")})
-	auto.compare(cl, r)
+	if r.Reason != "" && lookOf(p.err).Live() { // elsewhere the first line says it; what changes in place is soon gone
+		p.say("corral: warning: %s", r.Reason)
+	}
+	return followOn(c, p, cl, r, following{view, c.Duration("timeout")})
+}
+
+// showEnd prints a run that was followed to its end, unless its id is all that was wanted.
+func showEnd(p *printer, r corral.Run, err error) error {
 	if err != nil || p.quiet {
 		return err
 	}
@@ -77,18 +94,14 @@ func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, auto *au
 // newRun reads the workflow, says what is odd about it, and makes the request. All that can be wrong with the file is
 // found here, before corrald is asked, and the paths in the request are absolute: corrald works in another directory.
 func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
-	n := api.NewRun{
-		Cluster: c.String("cluster"), WorkflowName: file, Dir: c.String("dir"), Labels: labelsOf(c, "label"),
-		Options: corral.RunOptions{
-			Clustering: c.String("clustering"), Retries: c.Int("retries"),
-			Stall: corral.Seconds(c.Duration("stall")), DefaultRuntime: corral.Seconds(c.Duration("default-runtime")),
-		},
+	n, err := newRunOptions(c)
+	if err != nil {
+		return n, err
 	}
-	for flag, d := range map[string]corral.Seconds{"--stall": n.Options.Stall,
-		"--default-runtime": n.Options.DefaultRuntime} {
-		if d <= 0 {
-			return n, corral.ErrorAt(corral.Invalid, flag, "%s is not a positive duration", d)
-		}
+	n.WorkflowName, n.Changed = file, c.Bool("changed")
+	n.Options.Clustering, n.Options.Inputs = c.String("clustering"), c.String("inputs")
+	if n.Changed && c.Bool("auto") {
+		return n, corral.ErrorAt(corral.Invalid, "--changed", "goes without --auto: plans are for the whole workflow")
 	}
 	for _, flag := range slices.Concat(goalFlags(), estimateFlags(), pilotFlags()) {
 		if name := flag.Names()[0]; c.IsSet(name) && !c.Bool("auto") {
@@ -99,18 +112,43 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 	if err != nil {
 		return n, err
 	}
+	if err := rescued(c, p, &n, w); err != nil {
+		return n, err
+	}
 	if err := cmp.Or(w.Runnable(), w.Schedulable()); err != nil {
 		return n, err
 	}
-	var document bytes.Buffer // whatever format it was read from, corrald gets WfFormat
-	if err := wfformat.Write(&document, w); err != nil {
-		return n, err
+	return n, handOver(&n, w)
+}
+
+// newRunOptions is the request for a run without its workflow.
+func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
+	n = api.NewRun{
+		Cluster: c.String("cluster"), Labels: labelsOf(c, "label"),
+		Options: corral.RunOptions{
+			Retries: c.Int("retries"), Stall: corral.Seconds(c.Duration("stall")),
+			RetryUnless: c.String("retry-unless"), CrashLimit: cmp.Or(c.Int("crash-limit"), -1),
+			DefaultRuntime: corral.Seconds(c.Duration("default-runtime")), KeepTasks: c.Bool("keep-tasks"),
+		},
 	}
-	n.Workflow, n.SourceDir = document.Bytes(), w.Dir
-	if n.Dir != "" {
-		n.Dir, err = filepath.Abs(n.Dir)
+	for flag, d := range map[string]corral.Seconds{"--stall": n.Options.Stall,
+		"--default-runtime": n.Options.DefaultRuntime} {
+		if d <= 0 {
+			return n, corral.ErrorAt(corral.Invalid, flag, "%s is not a positive duration", d)
+		}
+	}
+	if dir := c.String("dir"); dir != "" {
+		n.Dir, err = filepath.Abs(dir)
 	}
 	return n, err
+}
+
+// handOver puts a workflow into a request. Whatever format it was read from, corrald gets WfFormat.
+func handOver(n *api.NewRun, w *workflow.Workflow) error {
+	var document bytes.Buffer
+	err := wfformat.Write(&document, w)
+	n.Workflow, n.SourceDir = document.Bytes(), w.Dir
+	return err
 }
 
 // followRun shows the run's progress until it is over; d (0: none) is how long to follow it. A run that did not succeed
@@ -154,7 +192,9 @@ func followOn(c *cli.Context, p *printer, cl *api.Client, r corral.Run, on follo
 			err)
 	case err == nil:
 		if err = runError(r); err != nil && p.forPeople() {
-			_ = showRun(p, r) // what is wrong with stdout, stderr will hardly tell
+			told := r
+			told.Reason = ""     // the error says it
+			_ = showRun(p, told) // what is wrong with stdout, stderr will hardly tell
 		}
 	}
 	if err != nil {

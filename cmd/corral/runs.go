@@ -4,9 +4,11 @@ package main
 // wait follows a run exactly as `corral run` does (run.go), and gives the same exit code.
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -15,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 var runs = noun[corral.RunID]{"run", numbered[corral.RunID], idsOfAll((*api.Client).Runs,
@@ -24,7 +27,7 @@ func runsCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "runs", Category: workflows,
 		Subcommands: []*cli.Command{
-			listVerb(p, (*api.Client).Runs, runTable, filterFlag(), clusterFlag()),
+			listRunsCommand(p),
 			runs.verb("show", printing((*api.Client).Run, func(r corral.Run) error { return showRun(p, r) })),
 			runs.several("wait",
 				func(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
@@ -33,6 +36,9 @@ func runsCommand(p *printer) *cli.Command {
 			runs.verb("cancel", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return cancelRun(c, p, cl, id)
 			}, waitFlag("no task runs any more"), timeoutFlag()),
+			runs.verb("retry", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
+				return retryTasks(c, p, cl, id)
+			}),
 			runs.verb("resume", printing((*api.Client).ResumeRun, one(p, runTable))),
 			runs.verb("tasks", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return listTasks(c, p, cl, id)
@@ -46,6 +52,7 @@ func runsCommand(p *printer) *cli.Command {
 				func(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 					return removeRuns(c, p, cl, which)
 				}, &cli.BoolFlag{Name: "purge", Usage: "delete their directories, results too"}, filterFlag()),
+			cleanRunsCommand(p),
 		},
 	}
 }
@@ -75,12 +82,20 @@ func waitRuns(c *cli.Context, p *printer, cl *api.Client, which choice[corral.Ru
 	left := countDown(c.Duration("timeout"))
 	var worst error
 	for i, r := range runs {
+		if i > 0 { // much may have happened while the others were followed
+			if r, err = cl.Run(c.Context, r.ID); err != nil {
+				return err
+			}
+		}
 		runs[i], err = followRun(c, p, cl, r, left())
 		if err != nil && !runs[i].State.Over() {
 			return err
 		}
-		if worst == nil {
+		switch {
+		case worst == nil:
 			worst = err
+		case err != nil:
+			p.say("corral: %v", err)
 		}
 	}
 	switch {
@@ -106,8 +121,18 @@ func removeRuns(c *cli.Context, p *printer, cl *api.Client, which choice[corral.
 	return showEach(p, runs, which.alone(), runTable)
 }
 
-// cancelRun kills the run's tasks; with --wait it returns when they have ended.
+// cancelRun kills the run's tasks; with --wait it returns when they have ended. With the ids of tasks only these end.
 func cancelRun(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
+	if c.NArg() > 1 {
+		if c.Bool("wait") {
+			return corral.ErrorAt(corral.Invalid, "--wait", "goes without TASK: the run goes on")
+		}
+		r, err := cl.CancelTasks(c.Context, id, c.Args().Tail()...)
+		if err != nil {
+			return about{fmt.Sprintf("/v1/runs/%d", id), err}
+		}
+		return show(p, r, runTable)
+	}
 	r, err := cl.CancelRun(c.Context, id)
 	if err != nil {
 		return err
@@ -116,6 +141,19 @@ func cancelRun(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) erro
 		if r, err = cl.WaitRun(c.Context, id, c.Duration("timeout")); err != nil {
 			return about{fmt.Sprintf("/v1/runs/%d", id), err}
 		}
+	}
+	return show(p, r, runTable)
+}
+
+// retryTasks has tasks tried again that failed.
+func retryTasks(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
+	if c.NArg() < 2 {
+		return corral.Errorf(corral.Invalid, "want the ids of tasks behind %d; `corral runs tasks %d --state failed` "+
+			"lists those that failed, `corral runs resume %d` retries all of them", id, id, id)
+	}
+	r, err := cl.RetryTasks(c.Context, id, c.Args().Tail()...)
+	if err != nil {
+		return about{fmt.Sprintf("/v1/runs/%d", id), err}
 	}
 	return show(p, r, runTable)
 }
@@ -176,7 +214,20 @@ func printReport(p *printer, r corral.RunReport, whole bool) {
 	}
 	if r.LostWork > 0 || r.Requeued > 0 || r.RetriesUsed > 0 {
 		t.AppendRow(table.Row{"lost work", d(r.LostWork),
-			fmt.Sprintf("%d requeued, %d retries used", r.Requeued, r.RetriesUsed)})
+			fmt.Sprintf("%d requeued, %s", r.Requeued, retriesUsed(r))})
+	}
+	if r.MemoryKills > 0 {
+		t.AppendRow(table.Row{"memory", "",
+			fmt.Sprintf("%d attempt(s) killed for using more than they may", r.MemoryKills)})
+	}
+	for _, o := range r.OverCPUs {
+		t.AppendRow(table.Row{"over its cpus", "",
+			fmt.Sprintf("%d task(s) of %s: up to %.1f × what they asked for (task %s)",
+				o.Tasks, o.Transformation, o.Factor, o.Task)})
+	}
+	for _, in := range r.ChangedInputs {
+		t.AppendRow(table.Row{"changed input", "", fmt.Sprintf(
+			"task %s changed %s in place; --inputs copy gives tasks copies", in.Task, in.File)})
 	}
 	for _, way := range r.Transfers {
 		said := fmt.Sprintf("%s of %d job(s) to site %s and back: %s", plan.Bytes(float64(way.Bytes)), way.Jobs,
@@ -195,7 +246,7 @@ var runTable = listing[corral.Run]{
 	none: "no runs; begin one with `corral run WORKFLOW`",
 	columns: []column[corral.Run]{
 		{"id", func(r corral.Run) any { return r.ID }},
-		{"workflow", func(r corral.Run) any { return r.Workflow }},
+		{"workflow", func(r corral.Run) any { return workflow.Printable(r.Workflow) }},
 		{"cluster", func(r corral.Run) any { return r.ClusterName }},
 		{"state", func(r corral.Run) any { return r.State }},
 		{"done", func(r corral.Run) any { return fmt.Sprintf("%d of %d", r.Tasks.Done, r.Tasks.Total) }},
@@ -221,8 +272,16 @@ var taskTable = listing[api.Task]{
 		{"worker", func(t api.Task) any { return t.Worker }},
 		{"exit", func(t api.Task) any { return exitStatus(t.ExitStatus) }},
 		{"took", func(t api.Task) any { return took(t) }},
-		{"reason", func(t api.Task) any { return t.Reason }},
+		{"reason", func(t api.Task) any { return cmp.Or(t.Reason, changedInputs(t)) }},
 	},
+}
+
+// changedInputs is what a task that is done did to its inputs.
+func changedInputs(t api.Task) string {
+	if len(t.ChangedInputs) == 0 {
+		return ""
+	}
+	return "changed in place: " + strings.Join(t.ChangedInputs, ", ")
 }
 
 func exitStatus(status *int) string {
@@ -238,4 +297,13 @@ func took(t api.Task) string {
 		return ""
 	}
 	return span(t.EndedAt.Sub(t.StartedAt))
+}
+
+// retriesUsed says how many retries a run used, and how many of them had more memory than before.
+func retriesUsed(r corral.RunReport) string {
+	text := fmt.Sprintf("%d retries used", r.RetriesUsed)
+	if r.LargerRetries > 0 {
+		text += fmt.Sprintf(", %d with more memory", r.LargerRetries)
+	}
+	return text
 }

@@ -153,7 +153,8 @@ func workWith(planned map[string]time.Duration, w *workflow.Workflow, part bool)
 		if !ok {
 			runtime, _ = t.Estimated()
 		}
-		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Runtime: max(0, runtime), Needs: t.Resources,
+		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Label: t.Label(),
+			Runtime: max(0, runtime), Needs: t.Resources,
 			Bytes: w.Bytes(i)}
 	}
 	if part {

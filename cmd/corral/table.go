@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/corral-pilot/corral/internal/follow"
 )
 
 // A column is one column of a table of Ts.
@@ -106,7 +108,7 @@ func (p *printer) renderCut(t table.Writer) {
 
 func (p *printer) renderTo(t table.Writer, width int) {
 	for line := range strings.Lines(t.Render()) {
-		fmt.Fprintln(p.out, cut(strings.TrimRight(line, " \n"), width))
+		fmt.Fprintln(p.out, cut(follow.Inert(strings.TrimRight(line, " \n")), width))
 	}
 }
 

@@ -11,6 +11,7 @@ package main
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -121,17 +122,26 @@ func listVerb[T any](
 			if err != nil {
 				return err
 			}
-			f := api.Filter{All: c.Bool("all"), Labels: labelsOf(c, "l")}
-			for _, flag := range c.Command.Flags { // its own: its noun may have others of these names
-				switch flag.Names()[0] {
-				case "site":
-					f.Site = c.String("site")
-				case "cluster":
-					f.Cluster = c.String("cluster")
-				}
-			}
-			return printing(ask, many(p, l))(c, cl, f)
+			return printing(ask, many(p, l))(c, cl, filterOf(c))
 		}}
+}
+
+// filterOf is what the flags of a command narrow a list to.
+func filterOf(c *cli.Context) api.Filter {
+	f := api.Filter{All: c.Bool("all"), Labels: labelsOf(c, "l")}
+	for _, flag := range c.Command.Flags { // its own: its noun may have others of these names
+		switch flag.Names()[0] {
+		case "site":
+			f.Site = c.String("site")
+		case "cluster":
+			f.Cluster = c.String("cluster")
+		case "state":
+			for _, s := range c.StringSlice("state") {
+				f.States = append(f.States, strings.ToUpper(s))
+			}
+		}
+	}
+	return f
 }
 
 // A choice is the objects that a command line names: by ids, or by labels.

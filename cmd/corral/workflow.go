@@ -42,7 +42,7 @@ func workflowCommand(p *printer) *cli.Command {
 // readWorkflow reads a workflow file and prints its warnings.
 func readWorkflow(ctx context.Context, p *printer, file string, strict bool) (*workflow.Workflow, error) {
 	w, warnings, err := readWithWarnings(ctx, file, strict)
-	p.warn(warnings)
+	p.warn(warnings, err)
 	return w, err
 }
 
@@ -53,9 +53,12 @@ func readWithWarnings(ctx context.Context, file string, strict bool) (
 	return format.ReadFile(ctx, file, workflow.Options{Strict: strict, Env: os.LookupEnv})
 }
 
-func (p *printer) warn(warnings []workflow.Warning) {
+// warn prints warnings, but for the one that is the error: with --strict the first of them is.
+func (p *printer) warn(warnings []workflow.Warning, err error) {
 	for _, warning := range warnings {
-		p.say("corral: warning: %s", warning)
+		if err == nil || err.Error() != warning.String() {
+			p.say("corral: warning: %s", warning)
+		}
 	}
 }
 
@@ -83,7 +86,7 @@ func shownWarnings(warnings []workflow.Warning) []shownWarning {
 // showWorkflow prints how large a workflow is, how wide, how long at the least, and what its tasks are.
 func showWorkflow(c *cli.Context, p *printer) error {
 	w, warnings, err := readWithWarnings(c.Context, c.Args().First(), c.Bool("strict"))
-	p.warn(warnings)
+	p.warn(warnings, err)
 	if err != nil {
 		return err
 	}
@@ -175,7 +178,7 @@ type soundWorkflow struct {
 func validateWorkflow(c *cli.Context, p *printer) error {
 	file := c.Args().First()
 	w, warnings, err := readWithWarnings(c.Context, file, c.Bool("strict"))
-	p.warn(warnings)
+	p.warn(warnings, err)
 	if err != nil {
 		return err
 	}

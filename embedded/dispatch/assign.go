@@ -36,20 +36,20 @@ func (d *Dispatcher) assignLocked(m *member, taken []*entry) {
 	}
 }
 
-// returnLocked tells the sinks of jobs that no worker has any more, each sink of its own run's. A run that has been
-// detached meanwhile is not told.
-func (d *Dispatcher) returnLocked(h *handBack) {
+// tell tells the sinks of jobs that no worker has any more, each sink of its own run's. A run that has been
+// detached meanwhile is not told. The dispatcher's lock must be held.
+func (h *handBack) tell(feeds map[corral.RunID]*feed) {
 	byRun := map[corral.RunID]*handBack{}
 	for _, e := range h.entries {
 		b := byRun[e.job.Run]
 		if b == nil {
-			b = &handBack{started: h.started, reason: h.reason}
+			b = &handBack{started: h.started, until: h.until, reason: h.reason}
 			byRun[e.job.Run] = b
 		}
 		b.entries = append(b.entries, e)
 	}
 	for run, b := range byRun {
-		if f := d.feeds[run]; f != nil {
+		if f := feeds[run]; f != nil {
 			f.tell(event{returned: b})
 		}
 	}

@@ -59,6 +59,14 @@ func (c *courier) handOut(ctx context.Context, key execution.Key) error {
 		return refuse(err)
 	}
 	defer over()
+	direct, err := parcel.DirectOf(job)
+	if err != nil {
+		return refuse(corral.Errorf(cannot(err), "%w", err))
+	}
+	if direct != nil {
+		c.Send(&wire.Message{Type: wire.TypeParcel})
+		return direct.Send(c.Conn)
+	}
 	dir, err := parcel.Spool(job)
 	if err != nil {
 		return refuse(corral.Errorf(corral.Unavailable, "making room for a parcel: %w", err))
@@ -67,21 +75,27 @@ func (c *courier) handOut(ctx context.Context, key execution.Key) error {
 	switch err := errors.Join(parcel.Pack(ctx, dir, job), parcel.Readable(filepath.Join(dir, parcel.InDir))); {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && parcel.Passing(err):
-		return refuse(corral.Errorf(corral.Unavailable, "%w", err))
 	case err != nil:
-		return refuse(corral.Errorf(corral.Failed, "%w", err))
+		return refuse(corral.Errorf(cannot(err), "%w", err))
 	}
 	c.Send(&wire.Message{Type: wire.TypeParcel})
 	return parcel.Send(c.Conn, dir, parcel.JobFile, parcel.InDir)
 }
 
+// cannot is what kind of refusal a parcel that cannot be made is.
+func cannot(err error) corral.Kind {
+	if parcel.Passing(err) {
+		return corral.Unavailable
+	}
+	return corral.Failed
+}
+
 // takeIn receives what became of a task, puts its files where they belong, and answers with its result.
 //
 // The job may be given back while its files are still on their way, and be done elsewhere. So the files are first
-// received into a folder of their own; whether the worker still has the job is asked again then, and before each output
-// that is published. A parcel that is refused before it is read must be read to its end all the same, or the next
-// message could not be found.
+// received into the attempt's directory, which is no other worker's; whether this one still has the job is asked again
+// then, and before each output that is published. A parcel that is refused before it is read must be read to its end
+// all the same, or the next message could not be found.
 func (c *courier) takeIn(ctx context.Context, key execution.Key) error {
 	refuse := func(err error) error { return c.refuse(wire.TypeDelivered, err) }
 	_, job, over, err := c.carry(ctx, key)
@@ -89,22 +103,11 @@ func (c *courier) takeIn(ctx context.Context, key execution.Key) error {
 		return errors.Join(refuse(err), (&wire.BulkReader{Conn: c.Conn}).Finish())
 	}
 	defer over()
-	dir, err := parcel.Spool(job)
-	if err != nil {
-		return err
-	}
-	defer parcel.Unspool(dir)
-	if err := parcel.Receive(c.Conn, dir, parcel.FilesOf(job)); err != nil {
-		return err
-	}
 	held := func() bool { // it may have been given back meanwhile
 		_, err = c.held(key)
 		return err == nil
 	}
-	if !held() {
-		return refuse(err)
-	}
-	results, trouble, broken := parcel.UnpackWhile(dir, job, held)
+	results, trouble, broken := parcel.Delivered(c.Conn, job, held)
 	switch {
 	case broken != nil:
 		return broken

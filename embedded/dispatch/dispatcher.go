@@ -90,8 +90,9 @@ type Dispatcher struct {
 	matcher matching.Matcher[*entry] // a slot is open while its worker is connected and not draining
 	feeds   map[corral.RunID]*feed
 	members roster
-	claims  time.Time // until then a worker may hold jobs that are not known yet
-	stepped time.Time // when step was called last
+	ended   map[string]bool // :: tag of an attempt → nothing of it runs any more
+	claims  time.Time       // until then a worker may hold jobs that are not known yet
+	stepped time.Time       // when step was called last
 }
 
 // New starts a dispatcher with no workers and no runs. The caller must Close it.
@@ -100,7 +101,7 @@ func New(lg *slog.Logger, c Config) *Dispatcher {
 		lg: lg, cfg: c.withDefaults(),
 		quit: make(chan struct{}), done: make(chan struct{}),
 		matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
-		feeds:   map[corral.RunID]*feed{},
+		feeds:   map[corral.RunID]*feed{}, ended: map[string]bool{},
 	}
 	d.stepped = time.Now()
 	d.claims = d.stepped.Add(d.cfg.Lease + d.cfg.Margin)
@@ -166,24 +167,49 @@ func (d *Dispatcher) Submit(jobs []execution.Job) {
 }
 
 // Cancel drops the run's queued jobs (they are Returned, not started) and kills those that run: their
-// results come with status Cancelled.
-func (d *Dispatcher) Cancel(run corral.RunID) {
+// results come with status Cancelled. If jobs are named, by their numbers, it does so to them alone.
+func (d *Dispatcher) Cancel(run corral.RunID, jobs ...int64) {
+	these := make(map[int64]bool, len(jobs))
+	for _, seq := range jobs {
+		these[seq] = true
+	}
+	is := func(key execution.Key) bool { return len(these) == 0 || these[key.Seq] }
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.feeds[run]
 	if f == nil || d.closed {
 		return
 	}
-	if gone := d.matcher.Remove(f.jobs); len(gone) > 0 {
+	gone := d.matcher.RemoveIf(f.jobs, func(e *entry) bool { return is(e.job.Key()) })
+	if len(gone) > 0 {
 		f.tell(event{returned: &handBack{entries: gone, reason: "cancelled"}})
 	}
 	for _, m := range d.members {
 		for key, e := range m.held {
-			if key.Run == run {
+			if key.Run == run && is(key) {
 				e.cancelled = true
 			}
 		}
 		m.sendCancels()
+	}
+}
+
+// Withdraw drops those of the run's jobs that are queued: they are Returned, not started. What a worker has stays
+// there.
+func (d *Dispatcher) Withdraw(run corral.RunID, seqs []int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.feeds[run]
+	if f == nil || d.closed {
+		return
+	}
+	in := make(map[int64]bool, len(seqs))
+	for _, seq := range seqs {
+		in[seq] = true
+	}
+	if gone := d.matcher.RemoveFunc(f.jobs, func(e *entry) bool { return in[e.job.Seq] }); len(gone) > 0 {
+		slices.SortFunc(gone, func(a, b *entry) int { return cmp.Compare(a.job.Seq, b.job.Seq) })
+		f.tell(event{returned: &handBack{entries: gone, reason: "withdrawn"}})
 	}
 }
 
@@ -217,7 +243,7 @@ func (d *Dispatcher) Ask(attempt corral.JobID, ask corral.Ask) {
 	d.mu.Lock()
 	for _, m := range d.members {
 		if m.about.Attempt == attempt {
-			d.drainLocked(m)
+			m.drain(&d.matcher)
 			m.send(wire.AskMessage(ask))
 		}
 	}

@@ -38,7 +38,7 @@ func newEntry(j execution.Job, run *matching.Run[*entry]) *entry {
 func (e *entry) describe(j execution.Job, run *matching.Run[*entry]) {
 	e.job, e.marks = j, nil
 	e.match = matching.Job[*entry]{
-		Value: e, Run: run, Priority: j.Priority,
+		Value: e, Run: run, Class: j.Class, Priority: j.Priority,
 		Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 	}
 }

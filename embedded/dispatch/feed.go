@@ -60,6 +60,7 @@ type batch struct {
 type handBack struct {
 	entries []*entry
 	started bool
+	until   time.Time // their worker was there; zero: now
 	reason  string
 }
 
@@ -189,10 +190,10 @@ func (f *feed) deliverReturned(h *handBack) {
 	}
 	f.d.mu.Unlock()
 	if len(started) > 0 {
-		f.sink.Returned(started, true, h.reason)
+		f.sink.Returned(started, true, h.until, h.reason)
 	}
 	if len(keys) > 0 {
-		f.sink.Returned(keys, false, h.reason)
+		f.sink.Returned(keys, false, time.Time{}, h.reason)
 	}
 }
 

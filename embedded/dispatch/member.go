@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -21,6 +22,8 @@ type member struct {
 	retired  []string      // earlier instances with this id, which must not come back
 	about    corral.Worker // what is told of it; what slot and conn know is filled in when it is
 	conn     *wire.Conn    // nil while it is not connected
+	cutAt    time.Time     // when the last connection ended without farewell
+	ended    bool          // nothing of its attempt runs any more
 
 	slot      matching.Slot[*entry]    // its id is the worker's
 	held      map[execution.Key]*entry // jobs that it has or is about to get
@@ -41,10 +44,10 @@ func (m *member) send(msg *wire.Message) {
 	}
 }
 
-// drainLocked keeps new jobs from the worker, for good.
-func (d *Dispatcher) drainLocked(m *member) {
+// drain keeps new jobs from the worker, for good.
+func (m *member) drain(of *matching.Matcher[*entry]) {
 	m.about.Draining = true
-	d.matcher.Close(&m.slot)
+	of.Close(&m.slot)
 }
 
 // hangUp ends the connection; its reading goroutine cleans up after it.
@@ -89,6 +92,14 @@ func (m *member) disown(run corral.RunID, now time.Time) {
 		}
 	}
 	m.sendCancels()
+}
+
+// lastSeen is when the worker was there for certain: its processes end its connection, unless that has broken.
+func (m *member) lastSeen() time.Time {
+	if m.conn == nil && m.cutAt.After(m.about.SeenAt) {
+		return m.cutAt
+	}
+	return m.about.SeenAt
 }
 
 func (m *member) worker() corral.Worker {
@@ -160,14 +171,14 @@ func (d *Dispatcher) loseLocked(m *member, reason string) {
 	d.matcher.Close(&m.slot)
 	d.members.drop(m)
 	m.hangUp()
-	back := &handBack{started: true, reason: reason}
+	back := &handBack{started: true, until: m.lastSeen(), reason: reason}
 	for key, e := range m.held {
 		if e.sent { // else its assignment finds the worker gone
 			back.entries = append(back.entries, e)
 			delete(m.held, key)
 		}
 	}
-	d.returnLocked(back)
+	back.tell(d.feeds)
 	if m.instance != "" {
 		d.lg.Warn("worker lost",
 			"worker", m.slot.ID, "instance", m.instance, "jobs", len(back.entries), "reason", reason)
@@ -188,6 +199,9 @@ func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Jo
 	if m == nil {
 		m = d.members.add(worker)
 		m.about.SeenAt = time.Now()
+		if tag, _, _ := strings.Cut(worker, "/"); d.ended[tag] {
+			defer d.loseLocked(m, pilotEnded)
+		}
 	}
 	missing := &handBack{started: true, reason: "its worker came back without it"}
 	for i := range jobs {
@@ -206,5 +220,5 @@ func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Jo
 		e.sent = true
 		m.held[key] = e
 	}
-	d.returnLocked(missing)
+	missing.tell(d.feeds)
 }

@@ -67,7 +67,7 @@ func (f *feed) unassignLocked(a *assignment) {
 			d.matcher.Restore(&e.match)
 		}
 	}
-	d.returnLocked(cancelled)
+	cancelled.tell(d.feeds)
 	d.matchLocked(now)
 }
 

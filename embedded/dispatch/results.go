@@ -129,6 +129,6 @@ func (s *session) takeReturned(keys []execution.Key, reason string) {
 			back.entries = append(back.entries, e)
 		}
 	}
-	d.returnLocked(back)
+	back.tell(d.feeds)
 	d.matchLocked(now)
 }

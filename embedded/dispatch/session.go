@@ -84,7 +84,7 @@ func (s *session) drained() {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
 	if s.currentLocked() {
-		s.d.drainLocked(s.m)
+		s.m.drain(&s.d.matcher)
 	}
 }
 
@@ -107,19 +107,25 @@ func (s *session) farewell(reason string) {
 			delete(m.held, key)
 		}
 	}
-	d.returnLocked(back)
+	back.tell(d.feeds)
 	d.lg.Info("worker left", "worker", m.slot.ID, "reason", reason, "jobs", len(back.entries))
 	d.matchLocked(time.Now())
 }
 
 // end books the end of a connection without farewell. The worker may come back and go on, for as long as its lease
-// lasts; until then it only gets no new jobs.
+// lasts; until then it only gets no new jobs. If its attempt is over, it will not.
 func (s *session) end() {
-	s.d.mu.Lock()
-	defer s.d.mu.Unlock()
-	if s.currentLocked() {
-		s.m.conn = nil
-		s.d.matcher.Close(&s.m.slot)
+	d, m := s.d, s.m
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !s.currentLocked() {
+		return
+	}
+	m.conn, m.cutAt = nil, time.Now()
+	d.matcher.Close(&m.slot)
+	if m.ended && !d.closed {
+		d.loseLocked(m, pilotEnded)
+		d.matchLocked(m.cutAt)
 	}
 }
 
@@ -181,11 +187,11 @@ func (s *session) missingLocked(e *entry) {
 	delete(m.held, e.job.Key())
 	switch {
 	case m.instance == "":
-		d.returnLocked(&handBack{entries: []*entry{e}, started: true, reason: "its worker came back without it"})
+		(&handBack{entries: []*entry{e}, started: true, reason: "its worker came back without it"}).tell(d.feeds)
 	case e.marks == nil && !e.cancelled:
 		e.renew()
 		d.matcher.Restore(&e.match)
 	default:
-		d.returnLocked(&handBack{entries: []*entry{e}, reason: "its worker handed it back"})
+		(&handBack{entries: []*entry{e}, reason: "its worker handed it back"}).tell(d.feeds)
 	}
 }

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"time"
+
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -18,6 +20,7 @@ type Sink interface {
 
 	// Returned is told of jobs that no worker has any more and that the dispatcher has forgotten.
 	// started: they may have been running when their worker was lost; else they never started. Tasks
-	// of theirs that were reported Finished before are not affected: "they" are the others.
-	Returned(jobs []execution.Key, started bool, reason string)
+	// of theirs that were reported Finished before are not affected: "they" are the others. Of those that
+	// were started until says until when their worker was there, as far as is known; zero: until now.
+	Returned(jobs []execution.Key, started bool, until time.Time, reason string)
 }

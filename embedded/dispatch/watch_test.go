@@ -15,9 +15,11 @@ import (
 // records is a sink of one run.
 type records struct{ finished, returned int }
 
-func (r *records) Assigned(string, []execution.Key) error          { return nil }
-func (r *records) Finished(results []execution.Result) error       { r.finished += len(results); return nil }
-func (r *records) Returned(jobs []execution.Key, _ bool, _ string) { r.returned += len(jobs) }
+func (r *records) Assigned(string, []execution.Key) error    { return nil }
+func (r *records) Finished(results []execution.Result) error { r.finished += len(results); return nil }
+func (r *records) Returned(jobs []execution.Key, _ bool, _ time.Time, _ string) {
+	r.returned += len(jobs)
+}
 
 // connect has d serve an instance of a worker with one cpu, which says what it holds.
 func connect(t *testing.T, d *Dispatcher, held *wire.Message) *wire.Conn {

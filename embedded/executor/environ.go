@@ -13,21 +13,22 @@ import (
 
 // environ returns the task's environment and the PATH in it. The worker's own environment is not passed on, so that a
 // task behaves alike wherever it runs. What the task asks for wins over the base, and our names over what it asks for,
-// except for TMPDIR, which it may set.
+// except for TMPDIR and the numbers of threads, which it may set.
 func (e *Attempt) environ() (env []string, path string) {
 	ours := []string{
 		"CORRAL_RUN=" + strconv.FormatInt(int64(e.job.Run), 10),
 		"CORRAL_TASK=" + e.task.ID,
 		"CORRAL_ATTEMPT=" + strconv.Itoa(e.task.Attempt),
 		"CORRAL_CPUS=" + strconv.Itoa(e.job.CPUs),
-		"TMPDIR=" + cmp.Or(e.tmp, e.dir.Path),
+		"TMPDIR=" + cmp.Or(e.tmp.path, e.dir.Path),
 	}
-	env = make([]string, 0, len(ours)+1+len(e.x.base)+len(e.task.Env))
+	threads := e.x.threadsOf(e.job.CPUs, e.task.Env)
+	env = make([]string, 0, len(ours)+1+len(e.x.base)+len(e.task.Env)+len(threads))
 	env = append(env, ours[:4]...)
 	if e.gpus != nil {
 		env = append(env, visibleGPUs+"="+*e.gpus)
 	}
-	for _, from := range [][]string{e.task.Env, ours[4:], e.x.base} {
+	for _, from := range [][]string{e.task.Env, ours[4:], threads, e.x.base} {
 		for _, kv := range from {
 			if !defines(env, kv) {
 				env = append(env, kv)
@@ -66,9 +67,9 @@ func defines(env []string, kv string) bool {
 	return slices.ContainsFunc(env, func(have string) bool { return strings.HasPrefix(have, name) })
 }
 
-// baseEnv is what every task gets of the worker's environment: where commands are, its user, the
+// BaseEnv is what every task gets of the worker's environment: where commands are, its user, the
 // language of its messages, and the marks by which the site finds the processes of a batch job.
-func baseEnv() []string {
+func BaseEnv() []string {
 	var env []string
 	for _, kv := range [][2]string{
 		{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOME", "/"}, {"USER", ""}, {"LANG", "C.UTF-8"},
@@ -102,7 +103,8 @@ func (x *Executor) lookPath(name, path string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", corral.Errorf(corral.NotFound, "command %q is not found in %s", name, path)
+	return "", corral.Errorf(corral.NotFound, "command %q is not in the %d folders of the task's PATH", name,
+		1+strings.Count(path, ":"))
 }
 
 // forget drops what lookPath found, after it could not be executed: it may have been removed or replaced.

@@ -4,7 +4,8 @@
 // A task sees its inputs there as symbolic links into D/data, and writes where it likes in its directory. Its outputs
 // are renamed into D/data when it has ended well: so an output is there whole or not at all, whatever kills the task.
 // Each publication asks whether the worker may still publish, since another worker may have the job by then. What the
-// task printed, and a record of how it ended, stay in its directory.
+// task printed, and a record of how it ended, stay in its directory. Of a packed job, a task that is done and left
+// nothing but its outputs has no directory any more (pack.go): its result says as much as its record would.
 //
 // The task's process leads a process group, which is killed with it: nothing of a task outlives it but what left its
 // group, and that is the supervisor's to find.
@@ -24,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/cgroup"
 	"github.com/corral-pilot/corral/internal/execution"
@@ -37,25 +39,29 @@ type Executor struct {
 	null    int      // /dev/null
 	scratch scratch
 	groups  *cgroup.Parent // nil: tasks are in no groups of their own
+	watch   memoryWatch
 
-	mu    sync.Mutex        // guards paths
-	paths map[string]string // of commands, by PATH and name
+	mu      sync.Mutex        // guards what follows
+	paths   map[string]string // of commands, by PATH and name
+	threads map[int][]string  // :: cpus → variables that say how many threads libraries may have
 }
 
 // An Attempt is one task on its way. Its guard says why it was killed, if it was.
 type Attempt struct {
-	x    *Executor
-	job  *execution.Job
-	task *execution.Task
-	dir  taskDir
-	tmp  string  // for its temporary files; empty: it makes them in dir
-	gpus *string // those that it sees, as a list; nil: nothing is said of them
-	res  execution.Result
+	x      *Executor
+	job    *execution.Job
+	task   *execution.Task
+	dir    TaskDir
+	tmp    tmpDir  // for its temporary files; none: it makes them in dir
+	gpus   *string // those that it sees, as a list; nil: nothing is said of them
+	memory memoryLimit
+	res    execution.Result
 
-	mu    sync.Mutex // guards what follows
-	proc  *process
-	cause execution.Status // why it was killed; a timeout is a failure
-	why   string
+	mu         sync.Mutex // guards what follows
+	proc       *process
+	cause      execution.Status // why it was killed; a timeout is a failure
+	why        string
+	overMemory int64 // bytes that it used when it was killed for them; 0: it was not
 }
 
 // New returns an executor of the worker with this id; scratch is a directory of it alone, for its tasks' TMPDIRs,
@@ -67,7 +73,7 @@ func New(worker, host, scratchDir string) (*Executor, error) {
 	}
 	return &Executor{
 		worker: worker, host: host, null: null, scratch: scratch{base: scratchDir},
-		base: baseEnv(), paths: map[string]string{},
+		base: BaseEnv(), paths: map[string]string{}, threads: map[int][]string{},
 	}, nil
 }
 
@@ -87,7 +93,7 @@ func (x *Executor) Begin(job *execution.Job, task *execution.Task) *Attempt {
 }
 
 // Run runs the task to its end, publishes its outputs for as long as fresh allows it, and leaves its
-// record in its directory.
+// record in its directory, unless the job is packed and that has nothing else worth keeping.
 func (e *Attempt) Run(fresh func() bool) execution.Result {
 	began := time.Now()
 	e.res.StartedAt = began.UTC()
@@ -97,15 +103,18 @@ func (e *Attempt) Run(fresh func() bool) execution.Result {
 	}
 	e.conclude(err)
 	e.res.EndedAt = e.res.StartedAt.Add(time.Since(began))
-	e.record()
+	if !e.job.Pack || e.res.Status != execution.Done || !e.dir.Pack() {
+		e.record()
+	}
 	return e.res
 }
 
 // prepareAndWait makes the task's directory, runs its process to the end, and notes what it used. An error is why the
 // task is not done, in words for its user.
 func (e *Attempt) prepareAndWait() error {
+	var inputs []brought
 	var err error
-	if e.dir, err = newTaskDir(e.job.Dir, e.task); err != nil {
+	if e.dir, inputs, err = newTaskDir(e.job.Dir, e.task, e.job.CopyInputs); err != nil {
 		return err
 	}
 	e.tmp = e.x.scratch.take()
@@ -117,7 +126,11 @@ func (e *Attempt) prepareAndWait() error {
 		t := time.AfterFunc(e.task.Timeout, e.timeOut)
 		defer t.Stop()
 	}
-	end := e.x.grouped(e.proc)
+	e.x.watch.add(e)
+	end := e.x.grouped(e.proc, e.memory.bytes())
+	e.x.watch.drop(e)
+	e.refused(end)
+	e.res.Changed = e.dir.changed(inputs)
 	status := end.status
 	e.res.Usage = end.used
 	if !status.Signaled() {
@@ -133,6 +146,7 @@ func (e *Attempt) prepareAndWait() error {
 	case e.res.Exit != 0:
 		return fmt.Errorf("exit status %d", e.res.Exit)
 	}
+	e.dir.dropCopies(inputs)
 	return nil
 }
 
@@ -210,11 +224,22 @@ func (e *Attempt) conclude(err error) {
 		e.res.Status, e.res.Reason = execution.Cut, wire.Clip(err.Error())
 	case errors.Is(err, errKilled):
 		e.res.Status, e.res.Reason = e.cause, wire.Clip(e.why)
+		if e.overMemory > 0 {
+			e.res.Cause, e.res.MaxRSSKiB = execution.OverMemory, max(e.res.MaxRSSKiB, e.overMemory>>10)
+		}
 	case err != nil:
 		e.res.Status, e.res.Reason = execution.Failed, wire.Clip(err.Error())
 	default:
 		e.res.Status = execution.Done
 	}
+}
+
+// A Record is what RecordFile says of an attempt.
+type Record struct {
+	Task string   `json:"task"`
+	Host string   `json:"host,omitempty"`
+	Argv []string `json:"argv"`
+	*execution.Result
 }
 
 // record leaves what is known in the attempt's directory, for people. That it cannot be written is no reason for a task
@@ -223,12 +248,7 @@ func (e *Attempt) record() {
 	if e.dir.Path == "" {
 		return
 	}
-	b, err := json.Marshal(struct {
-		Task string   `json:"task"`
-		Host string   `json:"host"`
-		Argv []string `json:"argv"`
-		*execution.Result
-	}{e.task.ID, e.x.host, e.task.Argv, &e.res})
+	b, err := json.Marshal(Record{e.task.ID, e.x.host, e.task.Argv, &e.res})
 	if err == nil {
 		err = e.dir.write(RecordFile, append(b, '\n'))
 	}
@@ -237,9 +257,12 @@ func (e *Attempt) record() {
 	}
 }
 
-// RunUntil runs a task, which is cut off when ctx ends.
-func (x *Executor) RunUntil(ctx context.Context, job *execution.Job, task *execution.Task) execution.Result {
+// RunUntil runs a task, which is cut off when ctx ends. It may have its part of slot, which is where the job runs.
+func (x *Executor) RunUntil(
+	ctx context.Context, slot corral.Resources, job *execution.Job, task *execution.Task,
+) execution.Result {
 	e := x.Begin(job, task)
+	e.LimitMemory(job.MemoryLimit(slot))
 	e.passGPUs()
 	stop := context.AfterFunc(ctx, func() { e.Stop(execution.Cut, "its worker had to leave: it was asked to") })
 	defer stop()

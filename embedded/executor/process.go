@@ -28,8 +28,9 @@ type process struct {
 
 // An ending is how a process ended, and what it used.
 type ending struct {
-	status syscall.WaitStatus
-	used   execution.Usage
+	status  syscall.WaitStatus
+	used    execution.Usage
+	refused bool // the kernel killed a process of it rather than give its group more memory
 }
 
 // startProcess starts argv in dir with files as its standard input, output and error. It is meant to be cheap: no
@@ -61,7 +62,7 @@ func (p *process) wait() ending {
 		}
 	}
 	p.gone = true
-	return ending{status, usageOf(used, read, written, whole)}
+	return ending{status: status, used: usageOf(used, read, written, whole)}
 }
 
 // signal sends sig to the whole group, unless the process is gone.
@@ -71,6 +72,20 @@ func (p *process) signal(sig syscall.Signal) {
 	if !p.gone {
 		_ = syscall.Kill(-p.pid, sig) // it may have ended just now
 	}
+}
+
+// kill kills the group, and strays that descend from the process; false if it is gone. Until then no other process can
+// have its number, so whatever was found below it is its own.
+func (p *process) kill(strays []int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return false
+	}
+	for _, pid := range append(strays, -p.pid) {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended just now
+	}
+	return true
 }
 
 // terminate asks the group to end and kills it after a grace.

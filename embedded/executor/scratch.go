@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/corral-pilot/corral/internal/disk"
 )
@@ -15,42 +16,69 @@ type scratch struct {
 	base string // a directory of this worker alone; empty: none is lent
 
 	mu   sync.Mutex // guards following
-	free []string   // empty directories
+	free []tmpDir   // empty
 	made int
 }
 
-// take returns an empty directory, "" if none can be had; the task then makes its temporary files in its own directory.
-// A directory that was given back is lent again: to make one costs more than to empty one that is mostly empty.
-func (s *scratch) take() string {
+// A tmpDir is a directory for temporary files. While it is empty its time of modification is 1970, which the kernel
+// changes with the first file that a task makes: one system call tells whether there is anything to remove.
+type tmpDir struct {
+	path    string           // empty: there is none
+	changed syscall.Timespec // the time of that change to 1970, which nobody can set
+}
+
+// emptied makes path, an empty directory, one that can be lent.
+func emptied(path string) (d tmpDir, ok bool) {
+	var st syscall.Stat_t
+	ok = syscall.UtimesNano(path, make([]syscall.Timespec, 2)) == nil && syscall.Lstat(path, &st) == nil
+	return tmpDir{path, st.Ctim}, ok
+}
+
+// untouched reports whether nothing was made in the directory since it was lent.
+func (d tmpDir) untouched() bool {
+	var st syscall.Stat_t
+	return syscall.Lstat(d.path, &st) == nil && st.Mtim == syscall.Timespec{} && st.Ctim == d.changed
+}
+
+// take returns an empty directory, none if none can be had; the task then makes its temporary files in its own. A
+// directory that was given back is lent again: to make one costs more than to empty one that is mostly empty.
+func (s *scratch) take() tmpDir {
 	if s.base == "" {
-		return ""
+		return tmpDir{}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.free); n > 0 {
-		dir := s.free[n-1]
+		d := s.free[n-1]
 		s.free = s.free[:n-1]
-		return dir
+		return d
 	}
 	s.made++
-	dir := filepath.Join(s.base, strconv.Itoa(s.made))
-	if err := disk.RemoveAll(dir); err != nil { // of an instance that died
-		return ""
+	path := filepath.Join(s.base, strconv.Itoa(s.made))
+	if err := disk.RemoveAll(path); err != nil { // of an instance that died
+		return tmpDir{}
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return ""
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return tmpDir{}
 	}
-	return dir
+	d, _ := emptied(path)
+	return d
 }
 
-// give takes dir back. One that cannot be emptied is left to whoever removes base.
-func (s *scratch) give(dir string) {
-	if dir == "" || Empty(dir) != nil {
+// give takes d back. One that cannot be emptied is left to whoever removes base.
+func (s *scratch) give(d tmpDir) {
+	if d.path == "" {
 		return
+	}
+	if !d.untouched() {
+		if Empty(d.path) != nil {
+			return
+		}
+		d, _ = emptied(d.path) // without the times it is looked through again
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free = append(s.free, dir)
+	s.free = append(s.free, d)
 }
 
 // Empty removes all that is in dir, mostly nothing.

@@ -24,38 +24,35 @@ const (
 // ErrStale says that the worker may not publish any more.
 var ErrStale = errors.New("the worker had no answer from its dispatcher for longer than its lease")
 
-// A taskDir is the directory of one attempt of a task: D/tasks/ID.ATTEMPT. Its methods use plain system calls and no
+// A TaskDir is the directory of one attempt of a task: D/tasks/ID.ATTEMPT. Its methods use plain system calls and no
 // path functions of the standard library: they run once for each task of a millisecond, and such functions would be the
 // larger part of it.
-type taskDir struct {
+type TaskDir struct {
 	run  string // D
 	Path string
 	task *execution.Task
 }
 
-// newTaskDir makes the directory afresh, links the inputs into it, and makes the directories that outputs are to be in,
-// so that no task has to. Its errors are sentences about the task.
-func newTaskDir(run string, t *execution.Task) (taskDir, error) {
-	d, err := BareTaskDir(run, t)
-	if err != nil {
-		return d, err
+// newTaskDir makes the directory afresh, brings the inputs into it, and makes the directories that outputs are to be
+// in, so that no task has to. Its errors are sentences about the task.
+func newTaskDir(run string, t *execution.Task, copies bool) (d TaskDir, inputs []brought, err error) {
+	if d, err = BareTaskDir(run, t); err != nil {
+		return d, nil, err
 	}
-	for _, name := range t.Inputs {
-		if err := d.Link(name); err != nil {
-			return d, err
-		}
+	if inputs, err = d.bring(copies); err != nil {
+		return d, nil, err
 	}
 	for _, name := range t.Outputs {
 		if err := d.parents(name); err != nil {
-			return d, err
+			return d, nil, err
 		}
 	}
-	return d, nil
+	return d, inputs, nil
 }
 
 // BareTaskDir makes the directory afresh, without inputs.
-func BareTaskDir(run string, t *execution.Task) (taskDir, error) {
-	d := taskDir{run: run, task: t}
+func BareTaskDir(run string, t *execution.Task) (TaskDir, error) {
+	d := TaskDir{run: run, task: t}
 	if err := checkNames(t); err != nil {
 		return d, err
 	}
@@ -80,9 +77,9 @@ func checkNames(t *execution.Task) error {
 		}
 	}
 	stdout, stderr := t.Streams()
-	for _, name := range append([]string{stdout, stderr}, t.Outputs...) {
+	for _, name := range []string{stdout, stderr} {
 		if slices.Contains(t.Inputs, name) {
-			return fmt.Errorf("file %q is both input and output", name)
+			return fmt.Errorf("file %q is both input and output stream", name)
 		}
 	}
 	return nil
@@ -90,7 +87,7 @@ func checkNames(t *execution.Task) error {
 
 // make makes the directory itself. One that is there is of an instance of the worker that died while it ran the same
 // attempt: it goes, with whatever it left.
-func (d taskDir) make() error {
+func (d TaskDir) make() error {
 	err := syscall.Mkdir(d.Path, 0o777)
 	switch err {
 	case syscall.ENOENT: // the first task of the run
@@ -110,26 +107,8 @@ func (d taskDir) make() error {
 	return nil
 }
 
-// Link makes an input visible under its name, by a relative symbolic link: the run's directory may be mounted elsewhere
-// on another machine. An input that is missing is found out here, and not by the task.
-func (d taskDir) Link(name string) error {
-	if err := d.parents(name); err != nil {
-		return err
-	}
-	up := strings.Repeat("../", 2+strings.Count(filepath.Clean(name), "/"))
-	at := d.Path + "/" + name
-	if err := syscall.Symlink(up+DataDir+"/"+name, at); err != nil && err != syscall.EEXIST {
-		return fmt.Errorf("linking input %q: %w", name, err)
-	}
-	var st syscall.Stat_t
-	if err := syscall.Stat(at, &st); err != nil {
-		return fmt.Errorf("input %q is missing: %w", name, err)
-	}
-	return nil
-}
-
 // parents makes the directories that name has below the task's.
-func (d taskDir) parents(name string) error {
+func (d TaskDir) parents(name string) error {
 	if !strings.Contains(name, "/") {
 		return nil
 	}
@@ -141,7 +120,7 @@ func (d taskDir) parents(name string) error {
 
 // create opens a new file of the task for writing, but not what a link leads to: an input is a link, and must not be
 // written.
-func (d taskDir) create(name string) (int, error) {
+func (d TaskDir) create(name string) (int, error) {
 	if err := d.parents(name); err != nil {
 		return -1, err
 	}
@@ -154,7 +133,7 @@ func (d taskDir) create(name string) (int, error) {
 }
 
 // stdio opens the task's standard input, output and error; null is what stdin is without a file.
-func (d taskDir) stdio(null int) (in, out, err int, trouble error) {
+func (d TaskDir) stdio(null int) (in, out, err int, trouble error) {
 	in, out, err = null, -1, -1
 	outName, errName := d.task.Streams()
 	if name := d.task.Stdin; name != "" {
@@ -190,7 +169,7 @@ func closeStdio(null, in, out, err int) {
 // Publish renames the outputs into D/data, if all are there and for as long as fresh says that this worker still may:
 // ErrStale if not. First all are looked at, so that a task which lacks one publishes none. An output that an attempt
 // before left there is replaced. fresh is asked last of all, too: a result that comes too late must not count.
-func (d taskDir) Publish(fresh func() bool) error {
+func (d TaskDir) Publish(fresh func() bool) error {
 	var st syscall.Stat_t
 	for _, name := range d.task.Outputs {
 		if err := syscall.Lstat(d.Path+"/"+name, &st); err != nil {
@@ -208,6 +187,11 @@ func (d taskDir) Publish(fresh func() bool) error {
 		if !fresh() {
 			return ErrStale
 		}
+		if slices.Contains(d.task.Inputs, name) {
+			if err := d.setAside(name); err != nil {
+				return fmt.Errorf("keeping what output %q replaces: %w", name, err)
+			}
+		}
 		if err := d.move(name); err != nil {
 			return fmt.Errorf("publishing output %q: %w", name, err)
 		}
@@ -221,7 +205,7 @@ func (d taskDir) Publish(fresh func() bool) error {
 // move renames one output to its place in D/data. What stands in the way is dealt with only when the rename fails,
 // which it hardly ever does: a directory that is missing is made, one that is there is removed, and one that the task
 // made read-only is unlocked for the move.
-func (d taskDir) move(name string) error {
+func (d TaskDir) move(name string) error {
 	from, to := d.Path+"/"+name, d.run+"/"+DataDir+"/"+name
 	err := syscall.Rename(from, to)
 	switch err {
@@ -262,7 +246,7 @@ func unlock(dir string) (mode uint32, ok bool) {
 }
 
 // write writes a small file of ours into the directory, in place of what has its name there.
-func (d taskDir) write(name string, content []byte) error {
+func (d TaskDir) write(name string, content []byte) error {
 	_ = syscall.Unlink(d.Path + "/" + name) // mostly there is none
 	fd, err := d.create(name)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestReadOnlyDirectoryIsPublished(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		d := taskDir{run: run, Path: run + "/tasks/t.1", task: &execution.Task{Outputs: []string{"out"}}}
+		d := TaskDir{run: run, Path: run + "/tasks/t.1", task: &execution.Task{Outputs: []string{"out"}}}
 		if err := d.Publish(func() bool { return true }); err != nil {
 			t.Error(err)
 		}

@@ -33,6 +33,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
@@ -85,7 +86,7 @@ func Pack(ctx context.Context, dir string, job execution.Job) error {
 		return err
 	}
 	p := sentJob{Job: job}
-	packed := map[string]bool{}
+	packed := map[string]bool{} // or made by a task of the job before it is read
 	for i := range job.Tasks {
 		for _, name := range job.Tasks[i].Inputs {
 			if packed[name] || !filepath.IsLocal(name) { // the task will say that too
@@ -93,12 +94,15 @@ func Pack(ctx context.Context, dir string, job execution.Job) error {
 			}
 			packed[name] = true
 			item := item{Name: name, At: strconv.Itoa(len(p.Inputs))}
-			from := filepath.Join(job.Dir, executor.DataDir, name)
+			from := executor.Source(job.Dir, &job.Tasks[i], name)
 			if ok, err := item.pack(ctx, from, filepath.Join(dir, InDir)); err != nil {
 				return fmt.Errorf("packing input %q: %w", name, err)
 			} else if ok {
 				p.Inputs = append(p.Inputs, item)
 			}
+		}
+		for _, name := range job.Tasks[i].Outputs {
+			packed[name] = true
 		}
 	}
 	return writeJSON(filepath.Join(dir, JobFile), p)
@@ -120,9 +124,10 @@ func (i *item) pack(ctx context.Context, from, dir string) (bool, error) {
 	return true, os.Symlink(from, to)
 }
 
-// Execute runs the tasks of the job in dir one after the other, as a worker of that name would. When ctx
-// ends, the task that runs is cut off, and the others are not begun.
-func Execute(ctx context.Context, dir, worker string) error {
+// Execute runs the tasks of the job in dir one after the other, as a worker of that name would that has what slot has.
+// When ctx ends, the task that runs is cut off, and the others are not begun; nor are they behind one that is not done,
+// where they depend on each other.
+func Execute(ctx context.Context, dir, worker string, slot corral.Resources) error {
 	job, err := Unwrap(dir)
 	if err != nil {
 		return err
@@ -140,11 +145,11 @@ func Execute(ctx context.Context, dir, worker string) error {
 	back := sentResult{Worker: worker}
 	collected := 0
 	for i := range job.Tasks {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || i > 0 && job.Ordered && back.Tasks[i-1].Result.Status != execution.Done {
 			break
 		}
-		done := sentTask{Result: x.RunUntil(ctx, &job, &job.Tasks[i])}
-		done.Files, err = collect(context.WithoutCancel(ctx), dir, &job.Tasks[i], &done.Result, &collected)
+		done := sentTask{Result: x.RunUntil(ctx, slot, &job, &job.Tasks[i])}
+		done.Files, err = collect(context.WithoutCancel(ctx), dir, left{&job, &job.Tasks[i], &done.Result}, &collected)
 		if err != nil {
 			return err
 		}
@@ -160,44 +165,55 @@ func Unwrap(dir string) (execution.Job, error) {
 	if err := readJSON(filepath.Join(dir, JobFile), &p); err != nil {
 		return execution.Job{}, fmt.Errorf("reading the job: %w", err)
 	}
-	p.Job.Dir = filepath.Join(dir, "run")
-	if err := os.MkdirAll(filepath.Join(p.Job.Dir, executor.DataDir), 0o700); err != nil {
-		return execution.Job{}, err
+	job, err := Away(dir, p.Job)
+	if err != nil {
+		return job, err
 	}
 	for _, i := range p.Inputs {
-		if err := i.put(filepath.Join(dir, InDir), p.Job.Dir, filepath.Join(executor.DataDir, i.Name)); err != nil {
+		if err := i.put(filepath.Join(dir, InDir), job.Dir, filepath.Join(executor.DataDir, i.Name)); err != nil {
 			return execution.Job{}, fmt.Errorf("taking input %q: %w", i.Name, err)
 		}
 	}
-	return p.Job, nil
+	return job, nil
 }
 
-// collect makes the files of a task travel back: what it printed, its record, and, if it is done, what it published. n
-// numbers them across the tasks of a job.
-func collect(ctx context.Context, dir string, t *execution.Task, r *execution.Result, n *int) ([]item, error) {
-	run := filepath.Join(dir, "run")
-	var items []item
-	if r.Status == execution.Done {
-		for _, name := range t.Outputs {
-			items = append(items, item{Name: name, Data: true})
-		}
+// Away makes a run's directory without files in dir, and returns the job as it is there.
+func Away(dir string, job execution.Job) (execution.Job, error) {
+	job.Dir = filepath.Join(dir, "run")
+	return job, os.MkdirAll(filepath.Join(job.Dir, executor.DataDir), 0o700)
+}
+
+// Nothing reports whether there is nothing to bring back of a task of a job that was away: it is done, has no outputs,
+// and its directory is packed.
+func Nothing(job *execution.Job, t *execution.Task, r execution.Result) bool {
+	if !job.Pack || r.Status != execution.Done || len(t.Outputs) > 0 {
+		return false
 	}
-	stdout, stderr := t.Streams()
-	for _, name := range []string{stdout, stderr, executor.RecordFile} {
-		if !slices.ContainsFunc(items, func(i item) bool { return i.Name == name }) {
-			items = append(items, item{Name: name})
-		}
-	}
+	_, err := os.Lstat(filepath.Join(job.Dir, executor.TasksDir, t.ID+"."+strconv.Itoa(t.Attempt)))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// left is what one task of a job left.
+type left struct {
+	job    *execution.Job
+	task   *execution.Task
+	result *execution.Result
+}
+
+// collect makes the files of a task travel back. n numbers them across the tasks of a job. What others of the job may
+// read stays, too.
+func collect(ctx context.Context, dir string, l left, n *int) ([]item, error) {
+	items := leavings(l.task, l.result)
 	kept := items[:0]
 	for _, i := range items {
-		from := filepath.Join(run, executor.TasksDir, t.ID+"."+strconv.Itoa(t.Attempt), i.Name)
-		if i.Data {
-			from = filepath.Join(run, executor.DataDir, i.Name)
-		}
 		i.At = strconv.Itoa(*n)
-		ok, err := i.collect(ctx, from, filepath.Join(dir, OutDir))
+		move := os.Rename
+		if i.Data && l.job.Ordered {
+			move = os.Link
+		}
+		ok, err := i.collect(ctx, i.lies(dir, l.task), filepath.Join(dir, OutDir), move)
 		if err != nil {
-			return nil, fmt.Errorf("collecting %q of task %s: %w", i.Name, t.ID, err)
+			return nil, fmt.Errorf("collecting %q of task %s: %w", i.Name, l.task.ID, err)
 		}
 		if ok {
 			*n++
@@ -207,8 +223,8 @@ func collect(ctx context.Context, dir string, t *execution.Task, r *execution.Re
 	return kept, nil
 }
 
-// collect moves a file; what is neither a file nor a directory stays, as does what is not there.
-func (i *item) collect(ctx context.Context, from, dir string) (bool, error) {
+// collect moves a file in some way; what is neither a file nor a directory stays, as does what is not there.
+func (i *item) collect(ctx context.Context, from, dir string, move func(from, to string) error) (bool, error) {
 	if !filepath.IsLocal(i.Name) {
 		return false, nil // the task was refused for it
 	}
@@ -223,7 +239,7 @@ func (i *item) collect(ctx context.Context, from, dir string) (bool, error) {
 	case !info.Mode().IsRegular():
 		return false, nil
 	}
-	return true, os.Rename(from, to)
+	return true, move(from, to)
 }
 
 // ErrNoResult says that a parcel came back without a description of what became of its tasks.
@@ -253,7 +269,7 @@ func UnpackWhile(dir string, job execution.Job, fresh func() bool) (results []ex
 		}
 		r := back.Tasks[k].Result
 		r.Key = job.Key()
-		err := unpackTask(filepath.Join(dir, OutDir), job.Dir, t, back.Tasks[k], fresh)
+		err := unpackTask(filepath.Join(dir, OutDir), &job, t, back.Tasks[k], fresh)
 		if err != nil && r.Status == execution.Done {
 			r.Status, r.Reason = execution.Failed, wire.Clip(err.Error())
 			trouble = errors.Join(trouble, err)
@@ -264,33 +280,60 @@ func UnpackWhile(dir string, job execution.Job, fresh func() bool) (results []ex
 }
 
 // unpackTask makes the attempt's directory as a worker would have left it, links of inputs included, and publishes the
-// outputs of a task that is done. Only files that the job asked for are taken.
-func unpackTask(out, run string, t *execution.Task, done sentTask, fresh func() bool) error {
-	d, err := executor.BareTaskDir(run, t)
+// outputs of a task that is done. Only files that the job asked for are taken. Where nothing but outputs came back of a
+// packed job's task, no directory stays.
+func unpackTask(
+	out string, job *execution.Job, t *execution.Task, done sentTask, fresh func() bool,
+) error {
+	d, err := executor.BareTaskDir(job.Dir, t)
 	if err != nil {
 		return err
 	}
-	for _, name := range t.Inputs {
-		_ = d.Link(name) // for people; one that is gone since is not missing any more
-	}
 	var errs []error
-	stdout, stderr := t.Streams()
-	for _, i := range done.Files {
-		wanted := append([]string{stdout, stderr, executor.RecordFile}, t.Outputs...)
-		if !slices.Contains(wanted, i.Name) {
-			continue // the job did not ask for it
-		}
-		if err := i.put(out, run, filepath.Join(executor.TasksDir, filepath.Base(d.Path), i.Name)); err != nil {
+	for _, i := range done.asked(t) {
+		if err := i.put(out, job.Dir, filepath.Join(executor.TasksDir, filepath.Base(d.Path), i.Name)); err != nil {
 			errs = append(errs, fmt.Errorf("taking %q: %w", i.Name, err))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if done.Result.Status != execution.Done {
+	return done.settle(job, t, d, fresh)
+}
+
+// asked returns the files that came back which the job asked for.
+func (d *sentTask) asked(t *execution.Task) (asked []item) {
+	stdout, stderr := t.Streams()
+	wanted := append([]string{stdout, stderr, executor.RecordFile}, t.Outputs...)
+	for _, i := range d.Files {
+		if slices.Contains(wanted, i.Name) {
+			asked = append(asked, i)
+		}
+	}
+	return asked
+}
+
+// settle does the rest once a task's files are in its attempt's directory.
+func (d *sentTask) settle(
+	job *execution.Job, t *execution.Task, dir executor.TaskDir, fresh func() bool,
+) error {
+	done := d.Result.Status == execution.Done
+	bare := job.Pack && done && !slices.ContainsFunc(d.Files, func(i item) bool { return !i.Data })
+	if !bare {
+		for _, name := range t.Inputs {
+			if !slices.Contains(t.Outputs, name) {
+				_ = dir.Link(name) // for people; one that is gone since is not missing any more
+			}
+		}
+	}
+	if !done {
 		return nil
 	}
-	return d.Publish(fresh)
+	if err := dir.Publish(fresh); err != nil || !bare {
+		return err
+	}
+	dir.Pack()
+	return nil
 }
 
 // put puts what travelled in dir to its place, a name below base that no link leads out of. What travelled stays where
@@ -355,19 +398,4 @@ func writeJSON(name string, v any) error {
 		return err
 	}
 	return os.WriteFile(name, text, 0o600)
-}
-
-// Wrap makes the parcel of what one task of the job that travelled to dir left there.
-func Wrap(ctx context.Context, dir, worker string, t *execution.Task, r execution.Result) error {
-	out := filepath.Join(dir, OutDir)
-	if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o700)); err != nil {
-		return err
-	}
-	n := 0
-	files, err := collect(ctx, dir, t, &r, &n)
-	if err != nil {
-		return err
-	}
-	back := sentResult{Worker: worker, Tasks: []sentTask{{Result: r, Files: files}}}
-	return writeJSON(filepath.Join(dir, ResultFile), back)
 }

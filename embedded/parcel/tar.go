@@ -78,6 +78,11 @@ func untarFolder(archive string, root *os.Root, name string) error {
 		return err
 	}
 	defer in.Close()
+	return untar(in, root, name)
+}
+
+// untar is untarFolder of an archive that is being read.
+func untar(in io.Reader, root *os.Root, name string) error {
 	if err := root.MkdirAll(name, 0o777); err != nil {
 		return err
 	}
@@ -124,7 +129,9 @@ func write(root *os.Root, name string, how int, info fs.FileInfo, r io.Reader) e
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, r)
+	buffer := copiers.Get().(*[32 << 10]byte)
+	_, err = io.CopyBuffer(struct{ io.Writer }{out}, r, buffer[:]) // the file itself would make a buffer of its own
+	copiers.Put(buffer)
 	if err := errors.Join(err, out.Close()); err != nil {
 		return err
 	}

@@ -2,11 +2,12 @@ package parcel
 
 import (
 	"archive/tar"
+	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/corral-pilot/corral/embedded/wire"
 )
@@ -22,30 +23,34 @@ func Send(c *wire.Conn, dir, file, folder string) error {
 	for _, e := range entries {
 		names = append(names, filepath.Join(folder, e.Name()))
 	}
-	to := wire.BulkWriter{Conn: c}
-	archive := tar.NewWriter(to)
-	for _, name := range names {
-		if err := tarFile(archive, filepath.Join(dir, name), name); err != nil {
-			return err
+	return sendArchive(c, func(archive *tar.Writer) error {
+		for _, name := range names {
+			if err := tarFile(archive, filepath.Join(dir, name), name); err != nil {
+				return err
+			}
 		}
-	}
-	return errors.Join(archive.Close(), to.Close())
+		return nil
+	})
 }
 
-// Bytes is how many bytes Send sends, without the archive's headers.
-func Bytes(dir, file, folder string) (sum int64) {
-	names := []string{file}
-	entries, _ := os.ReadDir(filepath.Join(dir, folder)) // what cannot be read is not sent
-	for _, e := range entries {
-		names = append(names, filepath.Join(folder, e.Name()))
+// sendArchive sends what fill writes into an archive. It is written in pieces of 512 bytes and less, which are
+// collected, so that a small parcel is one frame.
+func sendArchive(c *wire.Conn, fill func(*tar.Writer) error) error {
+	to := collectors.Get().(*bufio.Writer)
+	defer collectors.Put(to)
+	to.Reset(wire.BulkWriter{Conn: c})
+	archive := tar.NewWriter(to)
+	if err := fill(archive); err != nil {
+		return err
 	}
-	for _, name := range names {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			sum += info.Size()
-		}
-	}
-	return sum
+	return errors.Join(archive.Close(), to.Flush(), wire.BulkWriter{Conn: c}.Close())
 }
+
+// Buffers are used again: those of a parcel are larger than most parcels.
+var (
+	collectors = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+	copiers    = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+)
 
 // tarFile writes one file as it is now: should it grow meanwhile, no more of it is sent than its header says.
 func tarFile(w *tar.Writer, path, name string) error {
@@ -66,36 +71,4 @@ func tarFile(w *tar.Writer, path, name string) error {
 	}
 	_, err = io.CopyN(w, in, info.Size())
 	return err
-}
-
-// Receive puts what Send sends into a folder that is empty: so many files at most, with a description that may
-// be read into memory.
-func Receive(c *wire.Conn, dir string, most int) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	from := &wire.BulkReader{Conn: c}
-	for archive := tar.NewReader(from); ; most-- {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return from.Finish()
-		}
-		if err != nil {
-			return err
-		}
-		folder, file := filepath.Split(h.Name)
-		switch {
-		case h.Typeflag != tar.TypeReg:
-			return fmt.Errorf("%w: %q in a parcel is no file", wire.ErrProtocol, h.Name)
-		case most == 0 || folder == "" && h.Size > wire.MaxDescription ||
-			folder != "" && h.Name != filepath.Base(folder)+"/"+file:
-			return fmt.Errorf("%w: a parcel with more than was asked for", wire.ErrProtocol)
-		}
-		err = errors.Join(root.MkdirAll(filepath.Dir(h.Name), 0o700), untarEntry(archive, h, root, h.Name))
-		if err != nil {
-			return err
-		}
-	}
 }

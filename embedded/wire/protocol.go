@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -280,12 +281,21 @@ func heldTrouble(m *Message) string {
 		default:
 			return fmt.Sprintf("unknown status %.40q", r.Status)
 		}
+		if r.Cause != "" && r.Cause != execution.OverMemory {
+			return fmt.Sprintf("unknown cause %.40q", r.Cause)
+		}
 		if max(len(r.Reason), len(r.Signal), len(r.Worker)) > 4*maxReasonLen {
 			return "a result of too many words"
+		}
+		if len(r.Changed) > execution.MostChanged || slices.ContainsFunc(r.Changed, tooLong) {
+			return "a result with too many inputs that were changed"
 		}
 	}
 	return ""
 }
+
+// tooLong reports whether a name cannot be that of a file.
+func tooLong(name string) bool { return len(name) > 4*maxReasonLen }
 
 // jobsTrouble says what is wrong with jobs that a dispatcher assigns.
 func jobsTrouble(jobs []execution.Job) string {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -147,9 +147,7 @@ func (k *work) carry() {
 	}
 	k.w.mu.Unlock()
 	l := &load{w: k.w, ctx: ctx, key: k.job.Key()}
-	began := time.Now()
-	err := l.fetch()
-	l.in = execution.Travel{In: time.Since(began), Bytes: parcel.Bytes(l.dir, parcel.JobFile, parcel.InDir)}
+	err := l.fetch(&k.job)
 	defer func() { _ = disk.RemoveAll(l.dir) }() // what stays goes with the scratch
 	switch {
 	case err == nil:
@@ -165,11 +163,17 @@ func (k *work) carry() {
 }
 
 // fetch brings the job's inputs into a folder of the worker's scratch, and makes what a run's directory has of them. A
-// connection that broke may have left half of a parcel there, which goes first.
-func (l *load) fetch() (err error) {
+// connection that broke may have left half of a parcel there, which goes first. The worker knows the job itself, so one
+// whose tasks read nothing needs nobody.
+func (l *load) fetch(job *execution.Job) (err error) {
 	if l.dir, err = os.MkdirTemp(l.w.cfg.Scratch, loadPrefix); err != nil {
 		return err
 	}
+	if !slices.ContainsFunc(job.Tasks, func(t execution.Task) bool { return len(t.Inputs) > 0 }) {
+		l.job, err = parcel.Away(l.dir, *job)
+		return err
+	}
+	began := time.Now()
 	err = l.w.couriers.carry(l.ctx, func(c *wire.Conn) error {
 		if err := executor.Empty(l.dir); err != nil { // of what a connection that broke has brought
 			return err
@@ -178,18 +182,16 @@ func (l *load) fetch() (err error) {
 		if err := answered(c, wire.TypeParcel, nil); err != nil {
 			return err
 		}
-		return parcel.Receive(c, l.dir, math.MaxInt)
-	})
-	if err != nil {
+		l.job, l.in.Bytes, err = parcel.Fetched(c, l.dir)
 		return err
-	}
-	l.job, err = parcel.Unwrap(l.dir)
+	})
+	l.in.In = time.Since(began)
 	return err
 }
 
 // deliver brings back what a task left, and returns the result as the dispatcher has it then: an output that could not
-// be published makes a failure of it. A task whose files could not be delivered, because the worker had to stop, counts
-// as cut, and is done again elsewhere.
+// be published makes a failure of it. Of a task that left nothing, nothing is delivered. A task whose files could not
+// be delivered, because the worker had to stop, counts as cut, and is done again elsewhere.
 func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
 	if r.Status == execution.Cut || r.Status == execution.Cancelled {
 		return r
@@ -197,12 +199,16 @@ func (l *load) deliver(t *execution.Task, r execution.Result) execution.Result {
 	began := time.Now()
 	travel := l.in
 	l.in = execution.Travel{}
-	err := parcel.Wrap(l.ctx, l.dir, l.w.cfg.ID, t, r)
+	if parcel.Nothing(&l.job, t, r) {
+		r.Travel = travel
+		return r
+	}
+	left, err := parcel.Leavings(l.ctx, l.dir, l.w.cfg.ID, t, r)
 	if err == nil {
-		travel.Bytes += parcel.Bytes(l.dir, parcel.ResultFile, parcel.OutDir)
+		travel.Bytes += left.Bytes()
 		err = l.w.couriers.carry(l.ctx, func(c *wire.Conn) error {
 			c.Send(&wire.Message{Type: wire.TypeDeliver, Keys: []execution.Key{l.key}})
-			if err := parcel.Send(c, l.dir, parcel.ResultFile, parcel.OutDir); err != nil {
+			if err := left.Send(c); err != nil {
 				return err
 			}
 			return answered(c, wire.TypeDelivered, &r)

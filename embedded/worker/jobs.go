@@ -15,6 +15,7 @@ type jobs struct {
 	waiting []*work
 	room    matching.Room // what those that run leave
 	gpus    []string      // those that none of them uses
+	sight   sight         // of the directories of their runs; it has a lock of its own
 }
 
 // add takes in a job, which waits.

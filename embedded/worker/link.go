@@ -154,7 +154,7 @@ func (w *worker) takeLocked(jobs []execution.Job) {
 		w.line.send(&wire.Message{Type: wire.TypeReturned, Keys: back, Reason: "its worker leaves"})
 	}
 	idle := w.jobs.room.Empty()
-	w.startLocked(time.Now())
+	w.startLocked(time.Now(), nil)
 	if idle {
 		w.rouse() // to say that it is not idle any more
 	}

@@ -13,10 +13,10 @@ import (
 // sends it again over a new connection, or if the acknowledgement takes too long. Their numbers tell them apart: the
 // dispatcher acknowledges numbers, and a result may arrive twice.
 type results struct {
-	last     int64 // number given
-	unacked  map[int64]*unacked
-	fresh    []wire.Report // those not sent yet, in order
-	flushing bool          // a timer will send them
+	last    int64 // number given
+	unacked map[int64]*unacked
+	fresh   []wire.Report // those not sent yet, in order
+	due     time.Time     // when a timer will send them; zero: none will
 }
 
 // unacked is a result that the dispatcher may not have recorded.
@@ -32,6 +32,17 @@ func (r *results) add(result execution.Result) {
 	report := wire.Report{N: r.last, Result: result}
 	r.unacked[r.last] = &unacked{Report: report}
 	r.fresh = append(r.fresh, report)
+}
+
+// delay notes that the results are to be sent after a delay; it reports whether a timer must be set for that, since
+// none will send them earlier.
+func (r *results) delay(now time.Time, delay time.Duration) bool {
+	due := now.Add(delay)
+	if !r.due.IsZero() && !due.Before(r.due) {
+		return false
+	}
+	r.due = due
+	return true
 }
 
 // all returns everything that is not acknowledged, in order, to be sent at now.

@@ -19,6 +19,7 @@ type work struct {
 	lapsed    bool              // the lease under which it began is over: it may not publish
 	now       *executor.Attempt // of the task that runs
 	halt      func()            // ends the carrying of its files; nil: they are not carried
+	next      *work             // which its goroutine runs after it; nil: none
 }
 
 // needs is what the job takes of the machine.
@@ -27,8 +28,9 @@ func (k *work) needs() matching.Resources {
 }
 
 // startLocked starts what waits, in order, for as long as it fits. The dispatcher's slot of this worker does the same,
-// so that the two agree on what runs. A job for which the time no longer suffices goes back.
-func (w *worker) startLocked(now time.Time) {
+// so that the two agree on what runs. A job for which the time no longer suffices goes back. The first that starts
+// because another is over has the goroutine of that: to wake another thread for it takes longer than some tasks.
+func (w *worker) startLocked(now time.Time, after *work) {
 	for w.phase != leaving {
 		k, verdict := w.jobs.next(now)
 		switch verdict {
@@ -38,7 +40,11 @@ func (w *worker) startLocked(now time.Time) {
 			w.handBackLocked([]*work{k}, "its worker has too little time left")
 		case matching.Start:
 			w.jobs.start()
-			w.runners.Go(k.run)
+			if after != nil && after.next == nil && after.halt == nil {
+				after.next = k
+			} else {
+				w.runners.Go(k.run)
+			}
 		}
 	}
 }
@@ -61,17 +67,21 @@ func (w *worker) endedLocked() {
 	}
 }
 
-// run runs the tasks of the job in its run's directory or, where that is not seen, in one of the worker's own.
+// run runs the tasks of the job in its run's directory or, where that is not seen, in one of the worker's own; and then
+// those of the job that follows.
 func (k *work) run() {
-	if executor.Sees(&k.job) {
-		k.each(&k.job, func(e *executor.Attempt, _ *execution.Task) execution.Result { return e.Run(k.mayPublish) })
-	} else {
-		k.carry()
+	for ; k != nil; k = k.next {
+		if k.w.jobs.sight.sees(&k.job) {
+			k.each(&k.job, func(e *executor.Attempt, _ *execution.Task) execution.Result { return e.Run(k.mayPublish) })
+		} else {
+			k.carry()
+		}
 	}
 }
 
 // each does something with the tasks of k, which are those of job, one after the other, in job's directory, and books
-// the results. A task that fails does not keep the next from running. If the worker leaves, the others go back.
+// the results. A task that fails does not keep the next from running, unless the job says that they depend on each
+// other: then the others go back, as they do if the worker leaves.
 func (k *work) each(job *execution.Job, do func(*executor.Attempt, *execution.Task) execution.Result) {
 	for i := range job.Tasks {
 		e := k.begin(job, i)
@@ -80,7 +90,12 @@ func (k *work) each(job *execution.Job, do func(*executor.Attempt, *execution.Ta
 			return
 		}
 		result := do(e, &job.Tasks[i])
-		k.finish(&result, i == len(job.Tasks)-1)
+		last := i == len(job.Tasks)-1
+		k.finish(&result, last)
+		if job.Ordered && result.Status != execution.Done && !last {
+			k.finish(nil, false)
+			return
+		}
 	}
 }
 
@@ -92,6 +107,7 @@ func (k *work) begin(job *execution.Job, i int) *executor.Attempt {
 		return nil
 	}
 	k.now = k.w.exec.Begin(job, &job.Tasks[i])
+	k.now.LimitMemory(k.job.MemoryLimit(k.w.cfg.Resources))
 	if len(k.w.cfg.Devices) > 0 {
 		k.now.ShowGPUs(k.gpus)
 	}
@@ -116,7 +132,7 @@ func (k *work) finish(result *execution.Result, last bool) {
 	}
 	if last || result == nil {
 		w.jobs.over(k)
-		w.startLocked(time.Now())
+		w.startLocked(time.Now(), k)
 		w.endedLocked()
 	}
 	switch {
@@ -125,12 +141,15 @@ func (k *work) finish(result *execution.Result, last bool) {
 		w.stoppedLocked(k.job.Key())
 	case matching.SendNow(len(w.jobs.waiting), len(w.results.fresh)):
 		w.flushLocked()
-	case !w.results.flushing:
-		w.results.flushing = true
-		time.AfterFunc(matching.ResultsDelay, func() {
+	default:
+		delay := matching.ResultDelay(k.job.Leaf && result.Status == execution.Done)
+		if !w.results.delay(time.Now(), delay) {
+			return
+		}
+		time.AfterFunc(delay, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.results.flushing = false
+			w.results.due = time.Time{}
 			w.flushLocked()
 		})
 	}

@@ -9,19 +9,19 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/programs", "internal/version", "internal/xdg", "resubmit"},
+	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
-	{"broker", "broker/relay", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
-	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
+	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
+	{"embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/report", "internal/request", "planner", "planner/baseline", "workflow/dagman"},
-	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
+	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/provision", "internal/run", "internal/schedd"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/draft", "internal/reach"},
 	{"internal/server", "internal/siterelay"},
 	{"internal/engine"},
-	{"bench", "bench/evidence", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
+	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -37,6 +37,7 @@ var edges = map[string]map[string]string{
 	"internal/netns":      {},
 	"internal/node":       {},
 	"internal/pause":      {},
+	"internal/proc":       {},
 	"internal/programs":   {},
 	"internal/version":    {},
 	"internal/xdg":        {}, // HTCondor, and nothing of ours.
@@ -48,18 +49,22 @@ var edges = map[string]map[string]string{
 	"condor/eventlog": {"condor/classad": "ads in events"},
 	root:              {"resubmit": "a glidein holds its policy"},
 
-	"plan":           {"cost": "tariffs, budgets", "dag": "a workflow is a graph", root: "resources, seconds"},
-	"plan/validator": {"cost": "adds up", "dag": "which tasks are a job", "plan": "what it checks", root: "seconds"},
+	"plan": {
+		"cost": "tariffs, budgets", "dag": "a workflow is a graph", "clustering": "which tasks are a job",
+		root: "resources, seconds",
+	},
+	"plan/validator": {"clustering": "whether any", "cost": "adds up", "plan": "what it checks", root: "seconds"},
 	"planner/bound":  {"plan": "problems"},
 	"planner/drawn":  {"dag": "workflows", "plan": "problems", root: "resources"},
 	"planner": {
 		"planner/bound": "how few cpus would do",
+		"clustering":    "how tasks become jobs",
 		"cost":          "adds up", "dag": "the graph turned round", "plan": "problems and plans",
 		"plan/validator": "checks each plan before it leaves",
 		root:             "error kinds, seconds",
 	},
 	"planner/revision": {
-		"cost": "adds up", "dag": "what waits at a worker is joined to what runs there", "plan": "problems and plans",
+		"clustering": "none, of what is left", "cost": "adds up", "dag": "what waits at a worker is joined to what runs there", "plan": "problems and plans",
 		"planner": "looks ahead, and plans what is missing", root: "states of tasks",
 	},
 	"internal/picture": {"plan": "what it draws", root: "seconds, error kinds"},
@@ -74,7 +79,7 @@ var edges = map[string]map[string]string{
 		"planner": "judges its plans", "sim": "plays them", root: "seconds",
 	},
 	"internal/provision": {
-		"api": "requests for glideins", "cost": "what a revision is predicted to cost",
+		"api": "requests for glideins", "clustering": "what of a job's hop is a task's", "cost": "what a revision is predicted to cost",
 		"internal/execution": "what is left of a run", "internal/order": "what a pilot keeps for leaving",
 		"internal/request": "judges the requests of a revision", "internal/store": "releases plans",
 		"plan": "problems and plans", "planner/revision": "decides", "profile": "estimates of tasks",
@@ -87,6 +92,7 @@ var edges = map[string]map[string]string{
 	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
 	"gridsite":           {root: "the nouns, error kinds"},
+	"clustering":         {"dag": "levels, chains, labels", root: "how tasks become jobs"},
 	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
 	"internal/matching":  {root: "resources"},
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
@@ -128,7 +134,7 @@ var edges = map[string]map[string]string{
 		"internal/reconcile": "what it makes of rows", "internal/store": "the rows", root: "kinds of jobs",
 	},
 	"internal/request": {
-		"api": "what a request is", "cost": "units of budgets", "gridsite": "contacts, batch systems",
+		"api": "what a request is", "clustering": "reads rules", "cost": "units of budgets", "gridsite": "contacts, batch systems",
 		"plan": "objectives of plans", "resubmit": "reads policies",
 		root: "nouns, error kinds",
 	},
@@ -144,6 +150,7 @@ var edges = map[string]map[string]string{
 		"internal/disk": "replaces indexes and signatures", "internal/input": "bounds what mirrors give",
 		"packages": "what it installs", root: "error kinds",
 	},
+	"workflow/array": {"workflow": "builds one", root: "resources, error kinds"},
 	"workflow/dax": {
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
@@ -173,7 +180,7 @@ var edges = map[string]map[string]string{
 	"embedded/executor": {
 		"embedded/wire": "reasons that fit into a message", "internal/cgroup": "measures tasks that run for long",
 		"internal/disk":      "removes what tasks leave",
-		"internal/execution": "jobs and their results", root: "error kinds",
+		"internal/execution": "jobs and their results", "internal/proc": "what tasks have of memory", root: "error kinds",
 	},
 	"embedded/link":   {"embedded/wire": "dials in", root: "lost hosts, error kinds"},
 	"examples/lambda": {}, // its test makes the workflow
@@ -191,7 +198,7 @@ var edges = map[string]map[string]string{
 	"internal/pilot/process": {
 		"broker": "how a pool reaches a node", "internal/order": "what a worker of an HTCondor pool is told",
 		"internal/pause": "between signs of life", "internal/pilot/attempt": "why workers leave",
-		root: "error kinds",
+		"internal/proc": "whom to end", root: "error kinds",
 	},
 	"internal/pilot/sitejob": {
 		"internal/order": "reads orders, writes reports", "packages": "checks signatures",
@@ -222,7 +229,7 @@ var edges = map[string]map[string]string{
 	"embedded/parcel": {
 		"embedded/executor": "runs tasks away from their run, and lays out their directories",
 		"embedded/wire":     "carries parcels", "internal/execution": "jobs and their results",
-		"internal/input": "bounds descriptions of jobs",
+		"internal/input": "bounds descriptions of jobs", root: "what a job may have; kinds of errors",
 	},
 	"gridsite/gridsitetest": {
 		"gridsite": "what every back end must do", "gridsite/fork": "runs jobs on this machine",
@@ -252,7 +259,7 @@ var edges = map[string]map[string]string{
 		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
 		"internal/pause":         "before another try",
 		"internal/pilot/attempt": "why workers leave", "internal/pilot/process": "orders and words of workers",
-		"packages": "names a package", "staging": "finds a package", root: "error kinds",
+		"internal/proc": "counts the machine's processes", "packages": "names a package", "staging": "finds a package", root: "error kinds",
 	},
 
 	"embedded/port": {
@@ -269,12 +276,19 @@ var edges = map[string]map[string]string{
 	},
 	"internal/run": {
 		"api": "what a new run is made of", "embedded/dispatch": "sinks",
-		"embedded/executor": "marks of directories", "embedded/parcel": "spools in runs' directories",
-		"internal/disk": "where runs are", "internal/execution": "decides",
+		"embedded/executor": "marks of directories, the environment of tasks", "embedded/parcel": "spools in runs' directories",
+		"clustering": "which tasks are a job", "internal/disk": "where runs are", "internal/execution": "decides",
 		"internal/input": "bounds what it reads of a run's directory", "internal/pause": "before another try",
-		"internal/store": "keeps runs", "profile": "what was measured",
-		"workflow": "what to run", "workflow/wfformat": "its document", root: "runs",
+		"internal/script": "runs scripts", "internal/store": "keeps runs", "profile": "what was measured",
+		"internal/rerun": "what has to run again",
+		"workflow":       "what to run", "workflow/dagman": "rescue files", "workflow/wfformat": "its document",
+		root: "runs",
 	},
+	"internal/rerun": {
+		"api": "what a new run is made of", "internal/input": "bounds what it reads",
+		"workflow": "compares workflows", "workflow/dagman": "rescue files", root: "earlier runs",
+	},
+	"internal/script": {},
 	"internal/scale": {
 		"api": "requests for glideins", "cost": "how far an allocation goes",
 		"internal/execution": "when workers take no more",
@@ -325,7 +339,7 @@ var edges = map[string]map[string]string{
 		"internal/store": "the world", "packages": "compares versions", root: "sites, glideins, jobs",
 	},
 	"internal/draft": {
-		"api": "requests for plans", "internal/execution": "how far a run is", "internal/gate": "the workers that are there",
+		"api": "requests for plans", "clustering": "how tasks become jobs", "internal/execution": "how far a run is", "internal/gate": "the workers that are there",
 		"internal/provision": "problems for the planner", "internal/run": "profiles of earlier runs", "internal/store": "what is known of sites and runs",
 		"plan": "problems and plans", "planner": "decides", "planner/montecarlo": "simulates plans",
 		"profile": "what is known of tasks", "sim": "how runtimes err", "workflow": "how a document is read",
@@ -345,6 +359,17 @@ var edges = map[string]map[string]string{
 		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
 		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
+	"bench/growth": {
+		"internal/execution": "ranks and drains", "workflow": "makes workflows", "workflow/wfformat": "writes and reads them",
+		root: "counts of tasks",
+	},
+	"bench/schedules": {
+		"api": "asks corrald", "clustering": "how tasks become jobs", "dag": "list schedules",
+		"internal/execution": "the work that is played", "internal/personal": "starts corrald",
+		"internal/xdg": "a layout in a temporary folder", "plan": "a cluster and a site", "sim": "plays workflows",
+		"workflow": "makes workflows", "workflow/format": "reads published ones", "workflow/wfformat": "writes them",
+		root: "runs and their reports",
+	},
 	"bench/evidence": {
 		"cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",
 		"plan": "problems and plans", "planner": "makes plans", "planner/bound": "beside plans",
@@ -353,12 +378,14 @@ var edges = map[string]map[string]string{
 		"workflow": "published ones", "workflow/format": "reads them", root: "waits, resources, seconds",
 	},
 	"cmd/corral": {
-		"api": "asks corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
+		"api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":        "verb workflow",
+		"workflow/array":  "verb submit",
+		"workflow/dagman": "rescue files",
 		"workflow/format": "reads any format", "workflow/wfformat": "writes what it sends",
 		root: "prints the nouns",
 	},

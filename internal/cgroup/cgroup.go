@@ -1,8 +1,8 @@
 // Package cgroup measures processes by control groups of Linux, where this process may make groups below its own.
 //
 // Of version 1 the controllers memory and cpuacct are used, each in its own hierarchy; of version 2 cpu.stat, which
-// every group has, and memory.peak, where groups below ours have the memory controller already. Nothing is configured:
-// a group of ours limits nothing.
+// every group has, and memory.peak, where groups below ours have the memory controller already. A group may limit the
+// memory of its processes; the kernel then kills them rather than give them more.
 //
 // To put a process into a group takes about a millisecond, so it is for those that run for long.
 package cgroup
@@ -115,8 +115,9 @@ type Group struct {
 }
 
 // Take makes a group for a process and its descendants and puts them into it. Each parent goes before its children,
-// so that those that are born meanwhile are in the group. What they used before does not count.
-func (p *Parent) Take(pid int) (*Group, error) {
+// so that those that are born meanwhile are in the group. What they used before does not count. Together they may have
+// so many bytes of memory from then on, where that can be limited; 0: any amount.
+func (p *Parent) Take(pid int, memory int64) (*Group, error) {
 	g := &Group{parent: p}
 	var err error
 	if p.mem.dir != "" {
@@ -128,6 +129,9 @@ func (p *Parent) Take(pid int) (*Group, error) {
 		g.cpu = g.mem
 	default:
 		g.cpu, err = below(p.cpu.dir)
+	}
+	if g.mem != "" && memory > 0 {
+		p.mem.limit(g.mem, memory)
 	}
 	if err == nil {
 		err = g.add(pid, 0)
@@ -200,6 +204,10 @@ func (g *Group) Usage() (u Usage) {
 	}
 	return u
 }
+
+// Refused reports whether the kernel has killed a process of the group because the group had all the memory that it may
+// have.
+func (g *Group) Refused() bool { return g.mem != "" && g.parent.mem.refused(g.mem) }
 
 // Remove removes the group. One in which a process is left, which may be one that was killed just now, is removed with
 // a later one, by Close, or by another Open.

@@ -156,7 +156,7 @@ func TestTake(t *testing.T) {
 		"cg/cgroup.subtree_control": "memory\n", "proc/7/task/7/children": "8", "proc/7/task/70/children": "9 ",
 		"proc/8/task/8/children": "10 11"})
 	p := Open(root)
-	g, err := p.Take(7)
+	g, err := p.Take(7, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,5 +174,41 @@ func TestTake(t *testing.T) {
 	p.Close()
 	if _, err := os.Stat(g.cpu); err == nil {
 		t.Errorf("%s is left", g.cpu)
+	}
+}
+
+// TestLimit: a group is told its limit before a process is in it, without swap, and by either version; that the kernel
+// has killed in it counts only when the group was full.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		at      place
+		limits  map[string]string
+		files   map[string]string
+		refused bool
+	}{
+		{"version 1", place{version: 1}, map[string]string{"memory.limit_in_bytes": "4096", "memory.memsw.limit_in_bytes": "4096"},
+			map[string]string{"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "memory.limit_in_bytes": "4096\n", "memory.max_usage_in_bytes": "4000\n"}, true},
+		{"version 1, the machine is short", place{version: 1}, nil,
+			map[string]string{"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "memory.limit_in_bytes": "4096\n", "memory.max_usage_in_bytes": "400\n"}, false},
+		{"version 1, only full", place{version: 1}, nil,
+			map[string]string{"memory.oom_control": "oom_kill_disable 1\nunder_oom 0\noom_kill 0\n", "memory.limit_in_bytes": "4096\n", "memory.max_usage_in_bytes": "4096\n"}, false},
+		{"version 2", place{version: 2}, map[string]string{"memory.max": "4096", "memory.swap.max": "0", "memory.oom.group": "1"},
+			map[string]string{"memory.events": "low 0\nhigh 0\nmax 40\noom 1\noom_kill 3\noom_group_kill 1\n"}, true},
+		{"version 2, the machine is short", place{version: 2}, nil,
+			map[string]string{"memory.events": "max 0\noom 0\noom_kill 3\n"}, false},
+		{"nothing is told", place{version: 2}, nil, nil, false},
+	} {
+		dir := tree(t, c.files)
+		if got := c.at.refused(dir); got != c.refused {
+			t.Errorf("%s: refused %v", c.name, got)
+		}
+		c.at.limit(dir, 4096)
+		for name, want := range c.limits {
+			if got, err := os.ReadFile(filepath.Join(dir, name)); string(got) != want {
+				t.Errorf("%s: %s is %q (%v), want %q", c.name, name, got, err, want)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"path"
@@ -90,6 +91,32 @@ func (p place) peak(dir string) int64 {
 		return 0
 	}
 	return max(0, number(string(text))-field(string(stat), files))
+}
+
+// limit bounds the memory of a group, without swap: what is over its limit is to be killed, not to crawl. Where the
+// kernel does not take it nothing is limited, and whoever else watches the processes has to do.
+func (p place) limit(dir string, memory int64) {
+	of := [][2]string{{"memory.max", ""}, {"memory.swap.max", "0"}, {"memory.oom.group", "1"}}
+	if p.version == 1 { // the limit with swap must not be below the one without
+		of = [][2]string{{"memory.limit_in_bytes", ""}, {"memory.memsw.limit_in_bytes", ""}}
+	}
+	for _, f := range of {
+		text := cmp.Or(f[1], strconv.FormatInt(memory, 10))
+		_ = os.WriteFile(filepath.Join(dir, f[0]), []byte(text), 0o600)
+	}
+}
+
+// refused reports whether the kernel killed a process of a group that had reached its limit. A machine that is short of
+// memory kills, too; that is not the group's doing.
+func (p place) refused(dir string) bool {
+	if p.version == 2 {
+		text, _ := os.ReadFile(filepath.Join(dir, "memory.events"))
+		return field(string(text), "oom") > 0 && field(string(text), "oom_kill") > 0
+	}
+	killed, _ := os.ReadFile(filepath.Join(dir, "memory.oom_control"))
+	limit, _ := os.ReadFile(filepath.Join(dir, "memory.limit_in_bytes"))
+	most, _ := os.ReadFile(filepath.Join(dir, "memory.max_usage_in_bytes"))
+	return field(string(killed), "oom_kill") > 0 && number(string(most)) >= number(string(limit))/10*9
 }
 
 // number reads a number alone on its line, 0 if it is none.

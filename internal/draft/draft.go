@@ -16,6 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/store"
@@ -207,12 +208,12 @@ func options(in api.NewPlan) (planner.Options, error) {
 		opts.Parts = partsToLetGo
 	}
 	if in.Run != 0 { // its tasks are in jobs already
-		opts.Clustering = &corral.Clustering{}
+		opts.Clustering = &clustering.Rule{}
 	}
 	if in.Clustering == "" {
 		return opts, nil
 	}
-	asked, err := corral.ParseClustering(in.Clustering)
+	asked, err := clustering.Parse(in.Clustering)
 	opts.Clustering = &asked
 	return opts, err
 }

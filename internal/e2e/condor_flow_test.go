@@ -123,12 +123,12 @@ func (u *condorUser) tasks() {
 	}
 }
 
-// held has HTCondor hold a task that takes too much memory; whoever asked for the run reads why.
+// held has a task take too much memory in an HTCondor job; whoever asked for the run reads why.
 func (u *condorUser) held() {
 	u.t.Helper()
 	greedy := task{id: "greedy", script: "x=$(head -c 600000000 /dev/zero | tr '\\0' x); sleep 60", estimate: time.Second, memory: 64}
 	a := u.corral("run", u.workflow("greedy", greedy), "--cluster", "mine", "--retries", "0")
-	if a.code != 1 || !strings.Contains(a.stderr, "the job took more memory than it had asked for") {
+	if a.code != 1 || !strings.Contains(a.stderr, "the 64 MiB of memory that it asked for") {
 		u.t.Errorf("exit code %d, want 1 and a reason:\n%s%s", a.code, a.stdout, a.stderr)
 	}
 }

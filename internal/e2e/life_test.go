@@ -85,8 +85,9 @@ func TestWorkerKilled(t *testing.T) {
 	for _, k := range read[[]api.Task](u, "runs", "tasks", run) {
 		if k.Attempts > 1 {
 			again++
-			if _, err := os.Stat(filepath.Join(got.Dir, "tasks", fmt.Sprintf("%s.%d", k.ID, k.Attempts), "record.json")); err != nil {
-				t.Errorf("task %s has %d attempts, but %v", k.ID, k.Attempts, err)
+			record := u.must("runs", "log", run, k.ID, "--file", "record.json")
+			if want := fmt.Sprintf(`"attempt":%d,"status":"done"`, k.Attempts); !strings.Contains(record, want) {
+				t.Errorf("task %s has %d attempts, and the record %s", k.ID, k.Attempts, record)
 			}
 		}
 	}

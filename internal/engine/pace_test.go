@@ -51,7 +51,7 @@ func (r results) Finished(all []execution.Result) error {
 	return nil
 }
 
-func (r results) Returned([]execution.Key, bool, string) {}
+func (r results) Returned([]execution.Key, bool, time.Time, string) {}
 
 // deaf answers no poll.
 type deaf struct {

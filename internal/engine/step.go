@@ -206,6 +206,9 @@ func (l *siteLoop) moveJob(ctx context.Context, now time.Time, j corral.Job, ev 
 		l.ends.drop(j)
 		l.tokens.drop(j)
 		delete(l.told, j.ID)
+		if ev.Gone {
+			l.e.clusters.Ended(j.Tag)
+		}
 	}
 	l.line.pace.busy(now)
 	l.e.lg.Info("job moved",

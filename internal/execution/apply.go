@@ -1,6 +1,11 @@
 package execution
 
-import "github.com/corral-pilot/corral/dag"
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/corral-pilot/corral/dag"
+)
 
 // Apply changes the execution by one record, and returns the numbers of the jobs that are over now. Records may
 // be repeated or speak of jobs and attempts that are over: those change nothing.
@@ -16,14 +21,20 @@ func (x *Execution) Apply(r Record) (over []int64) {
 		x.roster.workers[x.roster.number(r.Met.Worker)].cpus = r.Met.CPUs
 	case r.Gap != nil:
 		x.skip(r.Gap, r.At)
+	case r.Script != nil:
+		x.control.scripted(r.Script, r.At)
 	case r.Resumed:
-		for _, i := range x.frontier.resume() {
-			x.attempts.renew(i)
+		for i := range x.frontier.marked {
+			spare(x.control, i)
 		}
-		x.attempts.tally.failed = nil
+		reopen(x.control, 0)
+	case r.Retried != nil:
+		retry(x.control, r.Retried)
+	case r.Cancelled != nil:
+		cancel(x.control, r.Cancelled)
 	}
 	x.roster.cpus = max(x.roster.cpus, r.CPUs)
-	return over
+	return append(over, rest(x.control)...)
 }
 
 // assigned gives a job to a worker. When a journal is replayed the job is made here: whoever released it did
@@ -36,11 +47,19 @@ func (x *Execution) assigned(a *Assignment, at Msec) {
 	if e == nil {
 		e = x.replayed(a)
 	}
+	for _, p := range a.Parts {
+		begunAfterAll(x.control, p)
+	}
 	if e == nil {
 		return
 	}
 	if e.worker == 0 {
 		x.book.running += int(e.left)
+		for _, i := range x.book.remaining(e) {
+			if x.frontier.state(i) == dag.Waiting {
+				x.book.behind++
+			}
+		}
 	}
 	e.worker, e.busyFrom = x.roster.number(a.Worker), at
 	for _, i := range x.book.remaining(e) {
@@ -50,14 +69,21 @@ func (x *Execution) assigned(a *Assignment, at Msec) {
 
 // replayed makes the job of a recorded assignment from those of its tasks that the attempt fits. A task that is
 // in another job leaves it: that job must have been returned without a record. A task that a damaged record
-// names twice is in the job once.
+// names twice is in the job once. The job needs what it needed when it was released, though tasks of it may have been
+// cancelled before it was assigned.
 func (x *Execution) replayed(a *Assignment) *entry {
-	var tasks []int32
+	var tasks, all []int32
 	taken := make(map[int32]bool, len(a.Parts))
 	for _, p := range a.Parts {
-		if x.attempts.current(p) && x.frontier.state(p.Task) == dag.Ready && !taken[p.Task] {
+		if !x.attempts.current(p) || taken[p.Task] {
+			continue
+		}
+		all = append(all, p.Task)
+		x.control.reach(p.Task)
+		state := x.frontier.state(p.Task)
+		if x.control.mayRun(p.Task) && (state == dag.Ready || state == dag.Waiting && after(x.control, p.Task, taken)) {
 			taken[p.Task] = true
-			x.book.leave(p.Task, nil)
+			leave(x.control, p.Task, nil)
 			tasks = append(tasks, p.Task)
 		}
 	}
@@ -65,29 +91,41 @@ func (x *Execution) replayed(a *Assignment) *entry {
 	if len(tasks) == 0 {
 		return nil
 	}
-	return x.book.enter(a.Seq, x.attempts.need(tasks), tasks)
+	return x.book.enter(a.Seq, x.attempts.need(all), tasks)
 }
 
 // finished ends an attempt. Only the current attempt of a ready task counts.
 func (x *Execution) finished(o *Outcome, at Msec) (over []int64) {
-	if !x.attempts.current(Part{o.Task, o.Attempt}) || x.frontier.state(o.Task) != dag.Ready {
+	if !x.attempts.current(Part{o.Task, o.Attempt}) {
 		return nil
+	}
+	if state := x.frontier.state(o.Task); state == dag.Waiting && x.book.of[o.Task] != nil {
+		over = leave(x.control, o.Task, nil) // whatever it is said to be: what comes before it in its job is not done
+		x.attempts.next(o.Task)
+		return over
+	} else if state != dag.Ready {
+		return nil
+	}
+	if e := x.book.of[o.Task]; e == nil && !x.control.mayRun(o.Task) {
+		return nil // its process is over, or not begun
 	}
 	worker := x.roster.number(o.Worker)
 	x.roster.workers[worker].ended = at
 	if e := x.book.of[o.Task]; e != nil {
 		e.busyFrom = at
 	}
-	over = x.book.leave(o.Task, nil)
-	again, wait := x.attempts.end(o, worker)
-	switch {
-	case again:
-		x.frontier.again(o.Task, at, wait)
-	case o.Status == Done:
-		x.frontier.finish(o.Task)
-	default:
-		x.frontier.fail(o.Task)
+	over = leave(x.control, o.Task, nil)
+	x.attempts.measure(o, worker)
+	switch o.Status {
+	case Done, Failed:
+		x.control.ended(o, at)
+		return over
+	case Cut:
+		x.attempts.cut(o)
+	default: // cancelled: the task could not help it, and nothing was lost that the run still wants
+		x.attempts.next(o.Task)
 	}
+	x.frontier.again(o.Task, at, 0)
 	return over
 }
 
@@ -100,16 +138,20 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 			back = append(back, e)
 		}
 	}
+	suspects := make(map[int32]bool)
 	if g.Started {
-		x.attempts.tally.lost += x.roster.lostWork(back, at)
+		lost, began := x.roster.lostWork(back, min(at, cmp.Or(g.Until, at)))
+		x.attempts.tally.lost += lost
+		for _, e := range began {
+			suspects[x.book.remaining(e)[0]] = true
+		}
 	}
 	for _, e := range back {
 		tasks := x.book.remaining(e)
 		for _, i := range tasks {
-			over = x.book.leave(i, over)
+			over = leave(x.control, i, over)
 			if g.Started {
-				x.attempts.lose(i, g.Reason)
-				x.frontier.again(i, at, 0)
+				lost(x, i, g.Reason, at, suspects[i])
 			}
 		}
 		if !g.Started {
@@ -117,6 +159,24 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 		}
 	}
 	return over
+}
+
+// lost queues a task again whose worker was lost; suspect: it ran there. A task that ran on too many workers when they
+// were lost is taken for the cause.
+func lost(x *Execution, i int32, reason string, at Msec, suspect bool) {
+	if x.frontier.state(i) > dag.Ready {
+		return // with one before it in its job
+	}
+	if suspect {
+		x.attempts.losses[i]++
+	}
+	if n := x.attempts.losses[i]; suspect && x.plan.Losses > 0 && n >= x.plan.Losses {
+		why := fmt.Sprintf("%d workers were lost while it ran there", n)
+		x.control.conclude(verdict{at: at, unit: i, status: -1, forever: true, why: why})
+		return
+	}
+	x.attempts.lose(i, reason)
+	x.frontier.again(i, at, 0)
 }
 
 // gapSeqs is more than any run has jobs.
@@ -136,7 +196,7 @@ func (x *Execution) skip(g *Gap, at Msec) {
 			continue
 		}
 		x.attempts.floors[p.Task] = max(x.attempts.floors[p.Task], p.Attempt)
-		if x.idle(p.Task) && x.attempts.tasks[p.Task].attempt <= p.Attempt {
+		if x.control.idle(p.Task) && x.attempts.tasks[p.Task].attempt <= p.Attempt {
 			x.attempts.next(p.Task)
 			x.frontier.again(p.Task, at, 0)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/dag"
 )
 
@@ -22,7 +23,7 @@ func anyRecord(t *rapid.T) Record {
 		return parts
 	}
 	at := Msec(rapid.Int64Range(0, 1e6).Draw(t, "at"))
-	switch rapid.IntRange(0, 9).Draw(t, "kind") {
+	switch rapid.IntRange(0, 11).Draw(t, "kind") {
 	case 0, 1, 2:
 		return Record{At: at, Assigned: &Assignment{seq.Draw(t, "seq"), worker.Draw(t, "worker"), parts()}}
 	case 3:
@@ -34,6 +35,10 @@ func anyRecord(t *rapid.T) Record {
 		return Record{At: at, Met: &Meeting{worker.Draw(t, "worker"), 2}, CPUs: 2}
 	case 6:
 		return Record{At: at, Resumed: true}
+	case 7:
+		return Record{At: at, Retried: rapid.SliceOfN(small, 0, 3).Draw(t, "retried")}
+	case 8:
+		return Record{At: at, Cancelled: &Cancellation{Tasks: rapid.SliceOfN(small, 0, 3).Draw(t, "cancelled"), Why: "?"}}
 	}
 	status := rapid.SampledFrom([]Status{Done, Done, Done, Failed, Cut, Cancelled, "?"})
 	return Record{At: at, Finished: &Outcome{
@@ -44,10 +49,15 @@ func anyRecord(t *rapid.T) Record {
 
 // check checks what always holds of an execution.
 func check(t *rapid.T, x *Execution) {
-	inJobs, running := 0, 0
+	inJobs, running, behind := 0, 0, 0
 	for seq, e := range x.book.entries {
 		left := x.book.remaining(e)
 		inJobs += len(left)
+		for _, i := range left {
+			if e.worker != 0 && x.frontier.state(i) == dag.Waiting {
+				behind++
+			}
+		}
 		if e.worker != 0 {
 			running += len(left)
 		}
@@ -56,7 +66,8 @@ func check(t *rapid.T, x *Execution) {
 		}
 	}
 	for i, e := range x.book.of {
-		if e != nil && (x.frontier.state(int32(i)) != dag.Ready || x.book.entries[e.seq] != e) {
+		waits := x.plan.inner && x.frontier.state(int32(i)) == dag.Waiting
+		if e != nil && (x.frontier.state(int32(i)) != dag.Ready && !waits || x.book.entries[e.seq] != e) {
 			t.Fatalf("task %d is %s in a job", i, x.frontier.state(int32(i)))
 		}
 		if e != nil {
@@ -65,7 +76,8 @@ func check(t *rapid.T, x *Execution) {
 	}
 	c := x.Counts()
 	sum := c.Waiting + c.Ready + c.Running + c.Done + c.Failed + c.Skipped
-	if inJobs != 0 || running != x.book.running || sum != c.Total || c.Ready < 0 {
+	if inJobs != 0 || running != x.book.running || behind != x.book.behind || sum != c.Total ||
+		min(c.Ready, c.Waiting) < 0 {
 		t.Fatalf("%d tasks too many in jobs, %d running (told %d), counts %+v", inJobs, running, x.book.running, c)
 	}
 }
@@ -80,7 +92,8 @@ func TestAnyRecordKeepsOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		tasks := slices.Repeat([]TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Second, Retries: 1}}, 4)
-		x := New(Spec{Graph: g, Tasks: tasks, Groups: rapid.IntRange(0, 1).Draw(t, "groups")})
+		clusters := rapid.SampledFrom([][][]int{nil, {{0}, {1, 2}, {3}}, {{0, 2}, {1, 3}}, {{0, 1, 2, 3}}}).Draw(t, "clusters")
+		x := New(Spec{Graph: g, Tasks: tasks, Clusters: clusters})
 		for range rapid.IntRange(0, 30).Draw(t, "records") {
 			x.Apply(anyRecord(t))
 			check(t, x)
@@ -131,5 +144,72 @@ func TestTaskStateSize(t *testing.T) {
 	t.Parallel()
 	if size := reflect.TypeFor[taskState]().Size() + reflect.TypeFor[*entry]().Size(); size > 72 {
 		t.Errorf("the state of a task has %d bytes, want at most 72: there may be hundreds of thousands", size)
+	}
+}
+
+// What a worker says of an attempt that used too much memory is in the record, in what is told of the task until
+// another attempt ends, and in the report.
+func TestKilledForItsMemory(t *testing.T) {
+	t.Parallel()
+	g, err := dag.New(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := New(Spec{Graph: g, Tasks: []TaskSpec{{ID: "big", CPUs: 1, Estimate: time.Second, Retries: 1}}})
+	at := time.UnixMilli(1e9).UTC()
+	for attempt, r := range []Result{
+		{Status: Failed, Cause: OverMemory, Reason: "used 612 MiB of the 300 MiB it may have", Usage: Usage{MaxRSSKiB: 612 << 10}},
+		{Status: Done},
+	} {
+		r.Key, r.Attempt, r.Worker = Key{1, int64(attempt + 1)}, attempt+1, "w"
+		r.StartedAt, r.EndedAt = at, at.Add(time.Second)
+		x.Apply(Record{At: ToMsec(r.EndedAt), Finished: ToOutcome(r)})
+		if got := x.Task(0); got.Cause != r.Cause || got.Reason != r.Reason || got.MaxRSSKiB != r.MaxRSSKiB {
+			t.Errorf("after attempt %d: %+v", attempt+1, got)
+		}
+	}
+	if got := x.Report(at); got.MemoryKills != 1 {
+		t.Errorf("report = %+v", got)
+	}
+}
+
+// A worker that was silent until its lease was over had its tasks for as long as it was there: what is lost is what ran,
+// not the wait. A record without that instant, of a corrald before, counts until the record.
+func TestLostWorkUntilTheWorkerWasThere(t *testing.T) {
+	t.Parallel()
+	for until, want := range map[Msec]time.Duration{0: 27 * time.Second, 11_000: 10 * time.Second, 500: 0, 99_000: 27 * time.Second} {
+		g, err := dag.New(1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := New(Spec{Graph: g, Tasks: []TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Minute}}})
+		x.Apply(Record{At: 1000, Assigned: &Assignment{1, "w", []Part{{0, 1}}}})
+		x.Apply(Record{At: 28_000, Returned: &Giveback{Seqs: []int64{1}, Started: true, Until: until}})
+		if got := x.attempts.tally.lost; got != want {
+			t.Errorf("until %d ms: %s is lost, want %s", until, got, want)
+		}
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	worker := corral.Resources{CPUs: 4, MemoryMiB: 1000}
+	for _, c := range []struct {
+		job    Job
+		worker corral.Resources
+		want   int
+		asked  bool
+	}{
+		{Job{CPUs: 1, MemoryMiB: 600}, worker, 600, true},
+		{Job{CPUs: 1}, worker, 250, false},
+		{Job{CPUs: 3}, worker, 750, false},
+		{Job{}, worker, 250, false},
+		{Job{CPUs: 9}, worker, 1000, false},
+		{Job{CPUs: 1}, corral.Resources{}, 0, false},
+		{Job{CPUs: 1, MemoryMiB: 600}, corral.Resources{}, 600, true},
+	} {
+		if got, asked := c.job.MemoryLimit(c.worker); got != c.want || asked != c.asked {
+			t.Errorf("%+v on %+v: %d, %v, want %d, %v", c.job, c.worker, got, asked, c.want, c.asked)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -28,7 +29,13 @@ type attempts struct {
 	longer map[int32]time.Duration // estimates raised by a cut
 	floors map[int32]int32         // attempts that a gap in the journal may have used
 	ways   map[int32]Way           // of the files of the last attempt that ended, where they travelled
+	causes map[int32]Cause         // of the last attempt that ended, where it had one
+	inputs map[int32][]string      // that any attempt has changed
+	more   map[int32]raise         // memory, of tasks that were killed for it
+	losses map[int32]int           // workers that were lost while the task ran there
 	tally  tally
+
+	cancelled map[int32]cancelled // tasks that were, until they are retried
 }
 
 // taskState is kept for each of up to hundreds of thousands of tasks, hence its small types.
@@ -48,8 +55,10 @@ type tally struct {
 	firstStarted Msec
 	lastEnded    Msec
 	lost         time.Duration
+	overMemory   int // attempts that were killed for it
 	requeued     int
 	retries      int
+	larger       int   // of these, with more memory
 	failed       []int // for good, in order of their failing
 }
 
@@ -57,7 +66,8 @@ func newAttempts(p *plan) attempts {
 	a := attempts{
 		plan: p, tasks: make([]taskState, len(p.Tasks)),
 		notes: map[int32]string{}, longer: map[int32]time.Duration{}, floors: map[int32]int32{},
-		ways: map[int32]Way{},
+		ways: map[int32]Way{}, causes: map[int32]Cause{}, inputs: map[int32][]string{}, more: map[int32]raise{},
+		losses: map[int32]int{}, cancelled: map[int32]cancelled{},
 	}
 	for i := range a.tasks {
 		a.tasks[i].attempt = 1
@@ -77,10 +87,46 @@ func (a *attempts) next(i int32) {
 
 // need returns what a job of these tasks asks of a worker: they run one after another. A task that was cut is
 // known to need longer than its estimate.
-func (a *attempts) need(tasks []int32) need {
-	n := need{of: a.plan.Tasks[tasks[0]].Needs()}
+func (a *attempts) need(tasks []int32) (n need) {
 	for _, i := range tasks {
-		n.time += a.estimate(i)
+		n = n.and(need{a.plan.Tasks[i].Needs(), a.estimate(i)})
+		n.of.MemoryMiB = max(n.of.MemoryMiB, a.more[i].to)
+	}
+	return n
+}
+
+// A raise is the memory of a task that was killed for going over it, in MiB.
+type raise struct {
+	from int // what it went over
+	to   int // what it is to have
+}
+
+// mostMemoryMiB is more than any machine has, and so little that it can be doubled.
+const mostMemoryMiB = 1 << 40
+
+// raise gives a task that was killed for its memory twice as much as it had, or used.
+func (a *attempts) raise(o *Outcome) {
+	a.tally.overMemory++
+	had := max(a.plan.Tasks[o.Task].MemoryMiB, a.more[o.Task].to, int(min(max(0, o.RSSKiB)>>10, mostMemoryMiB)))
+	a.more[o.Task] = raise{had, 2 * min(had, mostMemoryMiB)}
+}
+
+// within returns what a job of one task that asks for n is to ask for: of a task that was killed for its memory no more
+// than the largest worker has, as long as that is more than it had.
+func (a *attempts) within(n need, tasks []int32, offer Offer) need {
+	r, raised := a.more[tasks[0]]
+	if !raised || len(tasks) > 1 || offer.takes(n) {
+		return n
+	}
+	rest, largest := n, 0
+	rest.of.MemoryMiB = 0
+	for _, c := range offer.Capacities {
+		if c.fits(rest) {
+			largest = max(largest, c.MemoryMiB)
+		}
+	}
+	if largest > r.from && largest < n.of.MemoryMiB {
+		n.of.MemoryMiB = largest
 	}
 	return n
 }
@@ -93,6 +139,7 @@ func (a *attempts) job(e *entry, tasks []int32) Job {
 	of := e.need.of
 	j := Job{
 		Seq: e.seq, CPUs: of.CPUs, MemoryMiB: of.MemoryMiB, GPUs: of.GPUs, DiskMiB: of.DiskMiB,
+		Leaf: a.plan.leaves(tasks), Class: a.plan.scope.rules(tasks[0]).Priority,
 		Priority: a.plan.highest(tasks).Seconds(), Tasks: make([]Task, len(tasks)),
 	}
 	for k, i := range tasks {
@@ -103,9 +150,8 @@ func (a *attempts) job(e *entry, tasks []int32) Job {
 	return j
 }
 
-// end ends the current attempt of a task, and says whether another follows and after which wait. Without
-// another one the task is done or failed for good.
-func (a *attempts) end(o *Outcome, worker int32) (again bool, wait time.Duration) {
+// measure notes how the current attempt of a task ended, and what it used.
+func (a *attempts) measure(o *Outcome, worker int32) {
 	t := &a.tasks[o.Task]
 	t.started, t.ended, t.cpu, t.rssKiB = o.Started, o.Ended, o.CPU, o.RSSKiB
 	t.read, t.written = o.Read, o.Written
@@ -114,23 +160,23 @@ func (a *attempts) end(o *Outcome, worker int32) (again bool, wait time.Duration
 	if o.Way != nil {
 		a.ways[o.Task] = *o.Way
 	}
+	delete(a.causes, o.Task)
+	if o.Cause != "" {
+		a.causes[o.Task] = o.Cause
+	}
+	if o.Cause == OverMemory {
+		a.raise(o)
+	}
+	for _, name := range o.Changed {
+		if !slices.Contains(a.inputs[o.Task], name) {
+			a.inputs[o.Task] = append(a.inputs[o.Task], name)
+		}
+	}
 	if o.Started != 0 { // it ran
 		from, to := a.span(int(o.Task))
 		a.tally.firstStarted = min(cmp.Or(a.tally.firstStarted, from), from)
 		a.tally.lastEnded = max(a.tally.lastEnded, to)
 	}
-	switch o.Status {
-	case Done:
-		delete(a.notes, o.Task)
-		return false, 0
-	case Failed:
-		return a.fail(o.Task, o.Reason)
-	case Cut:
-		a.cut(o)
-	default: // cancelled: the task could not help it, and nothing was lost that the run still wants
-		a.next(o.Task)
-	}
-	return true, 0
 }
 
 // span returns from when until when the last attempt at task i that ended had its worker: with the way of its files.
@@ -139,17 +185,27 @@ func (a *attempts) span(i int) (from, to Msec) {
 	return t.started - way.In, t.ended + way.Out
 }
 
-// fail counts a failure of task i.
-func (a *attempts) fail(i int32, why string) (again bool, wait time.Duration) {
+// fail counts a failure of a task, and says whether another attempt follows and after which wait. Without another one
+// the task failed for good.
+func (a *attempts) fail(v verdict) (again bool, wait time.Duration) {
+	i := v.unit
 	t := &a.tasks[i]
 	t.failures++
-	a.notes[i] = why
-	if int(t.failures) > a.plan.Tasks[i].Retries {
+	a.notes[i] = v.why
+	if v.forever || int(t.failures) > a.plan.Tasks[i].Retries {
 		a.tally.failed = append(a.tally.failed, int(i))
+		if v.unbegun {
+			t.attempt--
+		}
 		return false, 0
 	}
 	a.tally.retries++
-	a.next(i)
+	if _, raised := a.more[i]; raised {
+		a.tally.larger++
+	}
+	if !v.unbegun {
+		a.next(i)
+	}
 	return true, backoff(t.failures)
 }
 
@@ -169,8 +225,20 @@ func (a *attempts) lose(i int32, why string) {
 	a.next(i)
 }
 
-// renew gives a task that failed for good all its retries again.
+// renew gives a task that failed for good all its retries again. One that was cancelled before its attempt began makes
+// that attempt.
 func (a *attempts) renew(i int32) {
 	a.tasks[i].failures = 0
-	a.next(i)
+	delete(a.losses, i)
+	if c, was := a.cancelled[i]; !was || c.begun {
+		a.next(i)
+	}
+	delete(a.cancelled, i)
+}
+
+// unbegun reports whether the current attempt at a task that is over never began, because the task was cancelled
+// before.
+func (a *attempts) unbegun(i int32) bool {
+	c, was := a.cancelled[i]
+	return was && !c.begun
 }

@@ -8,10 +8,14 @@ import (
 
 // A book lists the jobs that were released and are not over. A task is in at most one of them.
 type book struct {
+	plan    *plan
 	entries map[int64]*entry // :: number of the job → entry
 	of      []*entry         // :: task → the entry that it is in, or nil
 	nextSeq int64
 	running int // tasks in assigned jobs
+	behind  int // of those, tasks that wait for one before them in their job
+
+	inUse []int // :: category - 1 → jobs and subworkflows that its limit counts
 }
 
 // An entry is one job.
@@ -28,10 +32,20 @@ type entry struct {
 // inOrder is the order of the jobs' release.
 func inOrder(a, b *entry) int { return cmp.Compare(a.seq, b.seq) }
 
+// use counts what a category's limit counts; category 0 is none.
+func (b *book) use(category, more int) {
+	if category != 0 {
+		b.inUse[category-1] += more
+	}
+}
+
+func (b *book) used(category int) int { return b.inUse[category-1] }
+
 // enter makes a job of tasks that are in no other.
 func (b *book) enter(seq int64, n need, tasks []int32) *entry {
 	e := &entry{seq: seq, need: n, tasks: tasks, left: int32(len(tasks))}
 	b.entries[seq] = e
+	b.use(b.plan.scope.rules(tasks[0]).Category, 1)
 	for _, i := range tasks {
 		b.of[i] = e
 	}
@@ -66,6 +80,7 @@ func (b *book) leave(i int32, over []int64) []int64 {
 		return over
 	}
 	delete(b.entries, e.seq)
+	b.use(b.plan.scope.rules(e.tasks[0]).Category, -1)
 	return append(over, e.seq)
 }
 
@@ -95,15 +110,17 @@ func (r *roster) number(name string) int32 {
 }
 
 // lostWork estimates the work lost in jobs whose workers vanished: as many of each worker's as its cpus could
-// run at once, oldest first, since it last reported the end of a task. The others had not been started.
-func (r *roster) lostWork(jobs []*entry, at Msec) (lost time.Duration) {
+// run at once, oldest first, from when it last reported the end of a task until at. These it returns; the others had
+// not been started.
+func (r *roster) lostWork(jobs []*entry, at Msec) (lost time.Duration, began []*entry) {
 	oldest := func(a, b *entry) int { return cmp.Or(cmp.Compare(a.busyFrom, b.busyFrom), inOrder(a, b)) }
 	used := make(map[int32]int) // :: worker → cpus
 	for _, e := range slices.SortedFunc(slices.Values(jobs), oldest) {
 		w := &r.workers[e.worker]
 		if used[e.worker] += e.need.of.CPUs; e.worker != 0 && used[e.worker] <= max(w.cpus, e.need.of.CPUs) {
-			lost += at.sub(max(e.busyFrom, w.ended))
+			lost += max(0, at.sub(max(e.busyFrom, w.ended)))
+			began = append(began, e)
 		}
 	}
-	return lost
+	return lost, began
 }

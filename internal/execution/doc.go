@@ -2,7 +2,9 @@
 // others, and what each event of their lives means for them. It does no I/O and reads no clock: now is an argument. So
 // corrald drives real runs with it, and thousands of them can be simulated in virtual time.
 //
-// A Job is what a worker is given: one Task, or several that run one after another (a clustered job). An
+// A Job is what a worker is given: one Task, or several that run one after another (a clustered job). Which tasks
+// share one the Spec says; a task may wait for others of its job, which then come before it. A job is as large as some
+// worker could take. An
 // attempt is one execution of a task, and a Result is how it ended: done, failed (which costs one of the task's
 // retries), or cut, because its worker's time was over. An attempt whose worker vanished is lost. A task that
 // was cut or lost is queued again under the next attempt number, and that costs no retry.

@@ -16,77 +16,39 @@ type Execution struct {
 	frontier frontier
 	attempts attempts
 	book     book
+	control  *control
 	roster   roster
 }
 
-// New begins an execution. The spec's slices stay the caller's and must not change.
+// New begins an execution. The spec's slices stay the caller's and must not change; it
+// must be one that Check accepts.
 func New(s Spec) *Execution {
 	p := newPlan(s)
-	return &Execution{
+	x := &Execution{
 		plan: p, frontier: newFrontier(p), attempts: newAttempts(p),
-		book:   book{entries: map[int64]*entry{}, of: make([]*entry, len(s.Tasks)), nextSeq: 1},
+		book: book{plan: p, entries: map[int64]*entry{}, of: make([]*entry, len(s.Tasks)), nextSeq: 1,
+			inUse: make([]int, len(s.Limits))},
 		roster: roster{workers: []worker{{}}, index: map[string]int32{"": 0}},
 	}
+	x.control = newControl(p, &x.frontier, &x.attempts, &x.book)
+	return x
 }
 
-// Release makes jobs of the loose tasks whose time has come, highest upward rank first. offer is the latest
-// known; it matters only for clustered jobs, see split. A Job's Run, Dir and Mark, and what its tasks run, are
-// for the caller to fill in.
-func (x *Execution) Release(now time.Time, offer Offer) []Job {
-	var lists [][]int32
-	for _, tasks := range x.frontier.due(ToMsec(now)) {
-		lists = append(lists, x.split(tasks, offer)...)
-	}
-	slices.SortStableFunc(lists, func(a, b []int32) int { return cmp.Compare(x.plan.highest(b), x.plan.highest(a)) })
-	var jobs []Job
-	for _, tasks := range lists {
-		if slices.ContainsFunc(tasks, func(i int32) bool { return !x.idle(i) }) {
-			continue // loose twice, and released a moment ago
-		}
-		e := x.book.enter(x.book.nextSeq, x.attempts.need(tasks), tasks)
-		x.book.nextSeq++
-		jobs = append(jobs, x.attempts.job(e, tasks))
-	}
-	return jobs
-}
-
-// split parts tasks that are loose together into jobs: those whose first attempt it is together, the others alone. A
-// clustered job that would outlive every worker would never run: its tasks go alone.
-func (x *Execution) split(tasks []int32, offer Offer) (lists [][]int32) {
-	var first []int32
-	for k, i := range tasks {
-		_, waits := x.frontier.ends[i]
-		switch {
-		case waits || !x.idle(i):
-		case x.attempts.tasks[i].attempt == 1 && len(tasks) > 1:
-			first = append(first, i)
-		default:
-			lists = append(lists, tasks[k:k+1:k+1])
-		}
-	}
-	switch {
-	case len(first) == 0:
-		return lists
-	case len(offer.Capacities) > 0 && !offer.takes(x.attempts.need(first)):
-		return append(lists, slices.Collect(slices.Chunk(first, 1))...)
-	}
-	return append(lists, first)
-}
-
-// idle reports whether task i could be released: it is ready and in no job.
-func (x *Execution) idle(i int32) bool {
-	return x.frontier.state(i) == dag.Ready && x.book.of[i] == nil
-}
-
-// Next returns when the next loose task may be released; ok is false if none is loose.
+// Next returns when the next loose task may be released, or the next deferred script be started; ok is false if there
+// is none.
 func (x *Execution) Next() (at time.Time, ok bool) {
-	switch f := &x.frontier; {
-	case len(f.loose) > 0:
+	f := &x.frontier
+	if len(f.loose) > 0 {
 		return time.Time{}, true
-	case len(f.waiting) > 0:
-		return f.waiting[0].at.Time(), true
 	}
-	return time.Time{}, false
+	var first Msec
+	if len(f.waiting) > 0 {
+		first = f.waiting[0].at
+	}
+	for _, d := range x.control.scripts.deferred {
+		first = min(cmp.Or(first, d.at), d.at)
+	}
+	return first.Time(), first != 0
 }
 
 // Expected returns the jobs that may be running, by worker, in the order of their release. Their workers are
@@ -99,7 +61,7 @@ func (x *Execution) Expected() map[string][]Job {
 		}
 		e.awaited = true
 		name := x.roster.workers[e.worker].name
-		jobs[name] = append(jobs[name], x.attempts.job(e, x.book.remaining(e)))
+		jobs[name] = append(jobs[name], jobOf(x, e, x.book.remaining(e)))
 	}
 	return jobs
 }
@@ -112,10 +74,12 @@ func (x *Execution) Done() bool { return x.frontier.nodes.Done() }
 
 // Counts returns how many tasks do what.
 func (x *Execution) Counts() corral.RunTasks {
-	c := x.frontier.nodes.Counts()
+	c := x.control.tasks()
 	return corral.RunTasks{
-		Total: len(x.plan.Tasks), Waiting: c.Waiting, Ready: c.Ready - x.book.running, Running: x.book.running,
-		Done: c.Done, Failed: c.Failed, Skipped: c.Skipped,
+		Total: len(x.plan.Tasks), Waiting: c.Waiting - x.book.behind,
+		Ready:   c.Ready - (x.book.running - x.book.behind) - x.control.scripts.posts,
+		Running: x.book.running + x.control.scripts.posts,
+		Done:    c.Done, Failed: c.Failed, Skipped: c.Skipped,
 	}
 }
 
@@ -126,6 +90,8 @@ type TaskInfo struct {
 	Worker    string // of the last of them
 	Exit      int
 	Reason    string // why it did not finish
+	Cause     Cause
+	Changed   []string // inputs that an attempt has changed; it stays the execution's
 	StartedAt time.Time
 	EndedAt   time.Time
 	CPUTime   time.Duration
@@ -141,15 +107,21 @@ func (x *Execution) Task(index int) TaskInfo {
 	info := TaskInfo{
 		State: corral.TaskState(x.frontier.state(i).String()), Begun: int(t.attempt),
 		Worker: x.roster.workers[t.worker].name, Exit: int(t.exit), Reason: x.attempts.notes[i],
+		Cause: x.attempts.causes[i], Changed: x.attempts.inputs[i],
 		StartedAt: t.started.Time(), EndedAt: t.ended.Time(), CPUTime: t.cpu.sub(0), MaxRSSKiB: t.rssKiB,
 		ReadBytes: t.read, WrittenBytes: t.written,
 	}
-	if e := x.book.of[i]; e != nil && e.worker != 0 {
+	e, u := x.book.of[i], x.control.units[i]
+	switch {
+	case e != nil && e.worker != 0, u != nil && u.stage == stagePost:
 		info.State = corral.TaskRunning
+	case info.State == corral.TaskReady && x.control.held(i):
+		info.State = corral.TaskWaiting
 	}
-	switch info.State {
-	case corral.TaskReady, corral.TaskWaiting, corral.TaskSkipped:
-		info.Begun-- // the current attempt is still to come
+	switch {
+	case info.State == corral.TaskReady, info.State == corral.TaskWaiting, info.State == corral.TaskSkipped,
+		x.plan.Tasks[i].Done, info.State == corral.TaskFailed && x.attempts.unbegun(i):
+		info.Begun-- // the current attempt is still to come, or never will
 	}
 	return info
 }
@@ -184,6 +156,8 @@ func (x *Execution) Report(createdAt time.Time) *corral.RunReport {
 		LostWork:       corral.Seconds(t.lost),
 		Requeued:       t.requeued,
 		RetriesUsed:    t.retries,
+		MemoryKills:    t.overMemory,
+		LargerRetries:  t.larger,
 		WaitForWorkers: corral.Seconds(max(0, t.firstStarted.sub(created))),
 	}
 	if r.CPUs > 0 {

@@ -36,7 +36,7 @@ func (t *Task) Streams() (stdout, stderr string) {
 }
 
 // A Job is what is dispatched to a worker: one task, or several (a clustered job) that run one after
-// the other in the worker's one slot for them. Its tasks do not depend on each other.
+// the other in the worker's one slot for them.
 type Job struct {
 	Run       corral.RunID `json:"run"`
 	Seq       int64        `json:"seq"`            // unique within the run, never used again
@@ -46,8 +46,16 @@ type Job struct {
 	MemoryMiB int          `json:"memory_mib"`
 	GPUs      int          `json:"gpus,omitempty"`
 	DiskMiB   int          `json:"disk_mib,omitempty"`
-	Priority  float64      `json:"-"` // highest first among ready jobs
+	Pack      bool         `json:"pack,omitempty"` // of a task that is done and made nothing, no directory stays
+	Leaf      bool         `json:"leaf,omitempty"` // no other task waits for one of these
+	Class     int          `json:"-"`              // the workflow's own priority: highest first among ready jobs
+	Priority  float64      `json:"-"`              // highest first among those of one class
 	Tasks     []Task       `json:"tasks"`
+
+	// Ordered: its tasks depend on tasks before them. After one that is not done its worker hands back the others.
+	Ordered bool `json:"ordered,omitempty"`
+
+	CopyInputs bool `json:"copy_inputs,omitempty"` // else they are links
 }
 
 // A Key identifies a job within a cluster.
@@ -62,6 +70,15 @@ func (j Job) Key() Key { return Key{j.Run, j.Seq} }
 // Needs returns what the job takes of its worker while it runs.
 func (j Job) Needs() corral.Resources {
 	return corral.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, GPUs: j.GPUs, DiskMiB: j.DiskMiB}
+}
+
+// MemoryLimit is how much memory a task of the job may use on a worker of this shape: what it asked for, or else the
+// share of the job's cpus in the worker's; 0: nobody knows.
+func (j Job) MemoryLimit(worker corral.Resources) (mib int, asked bool) {
+	if j.MemoryMiB > 0 || worker.CPUs <= 0 {
+		return j.MemoryMiB, j.MemoryMiB > 0
+	}
+	return int(int64(worker.MemoryMiB) * int64(min(max(1, j.CPUs), worker.CPUs)) / int64(worker.CPUs)), false
 }
 
 // Estimate is the sum of the tasks' estimates.
@@ -83,12 +100,20 @@ const (
 	Cancelled Status = "cancelled" // killed because its run was cancelled
 )
 
+// A Cause tells apart what the Status of an execution does not, where a decision depends on it. Mostly it is empty.
+type Cause string
+
+// OverMemory is the cause of a failure: the worker killed the task, which used more memory than it may. MaxRSSKiB says
+// how much at least.
+const OverMemory Cause = "memory"
+
 // A Result is the record of one execution of a task, as the worker measured it.
 type Result struct {
 	Key       Key       `json:"key"`
 	Index     int       `json:"index"`
 	Attempt   int       `json:"attempt"`
 	Status    Status    `json:"status"`
+	Cause     Cause     `json:"cause,omitempty"`
 	Exit      int       `json:"exit"`             // exit status; -1 if there is none
 	Signal    string    `json:"signal,omitempty"` // that ended it, if one did
 	Reason    string    `json:"reason,omitempty"` // why it is not Done, in one sentence
@@ -96,8 +121,12 @@ type Result struct {
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
 	Usage
-	Travel Travel `json:"travel,omitzero"`
+	Travel  Travel   `json:"travel,omitzero"`
+	Changed []string `json:"changed,omitempty"` // inputs that were not as before in the end, MostChanged of them
 }
+
+// MostChanged is how many inputs a result names that its task has changed.
+const MostChanged = 8
 
 // A Travel says how long the files of a task were on their way to a worker that does not see its run's directory, and
 // back. What tasks of one job read comes together: it counts for the first of them.

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -54,6 +55,17 @@ func (c Capacity) need() need {
 // takes reports whether some worker, present or requested, could take a job that needs n.
 func (o Offer) takes(n need) bool {
 	return slices.ContainsFunc(o.Capacities, func(c Capacity) bool { return c.fits(n) })
+}
+
+// slack is for how long some worker could still take a job that needs n, at least: the time of one that is requested
+// passes from when its pilot has begun.
+func (o Offer) slack(n need) (longest time.Duration) {
+	for _, c := range o.Capacities {
+		if c.fits(n) {
+			longest = max(longest, c.Left-n.time)
+		}
+	}
+	return longest
 }
 
 // present returns the ids of the workers that are present.
@@ -145,7 +157,7 @@ type Shortage struct {
 func (x *Execution) Shortage(offer Offer) Shortage {
 	present, few := offer.present(), offer.distinct()
 	_, loose := x.Next()
-	short := Shortage{Able: loose} // a back-off will end
+	short := Shortage{Able: loose || x.control.scripts.busy()} // a back-off will end, or a script
 	var first *entry
 	lacking := int32(0)
 	for _, e := range x.book.entries {
@@ -166,10 +178,10 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 	return short
 }
 
-// before reports whether job a comes before job b: by rank, then by the order of their release.
+// before reports whether job a comes before job b: by priority, by rank, then by the order of their release.
 func (p *plan) before(a, b *entry) bool {
-	x, y := p.rank[a.tasks[0]], p.rank[b.tasks[0]]
-	return x > y || x == y && a.seq < b.seq
+	x, y := p.scope.rules(a.tasks[0]).Priority, p.scope.rules(b.tasks[0]).Priority
+	return cmp.Or(cmp.Compare(y, x), cmp.Compare(p.rank[b.tasks[0]], p.rank[a.tasks[0]]), cmp.Compare(a.seq, b.seq)) < 0
 }
 
 // sentence says that a job of these tasks lacks something, and that so do others.

@@ -117,6 +117,9 @@ func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, wait
 	at, waited = ends[before-1], true
 	for _, i := range members {
 		for _, p := range x.plan.Graph.Parents(int(i)) {
+			if x.plan.clusterOf[p] == x.plan.clusterOf[i] {
+				continue // it ran in the same job
+			}
 			if _, end := x.attempts.span(p); end >= at {
 				at, waited = end, false
 			}

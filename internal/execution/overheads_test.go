@@ -110,7 +110,7 @@ func TestNothingIsLearnedOfARunWithRetries(t *testing.T) {
 // the cluster.
 func TestOverheadsOfClusteredJobs(t *testing.T) {
 	t.Parallel()
-	spec := execution.Spec{Tasks: make([]execution.TaskSpec, 40), Groups: 20}
+	spec := execution.Spec{Tasks: make([]execution.TaskSpec, 40)}
 	for i := range spec.Tasks {
 		spec.Tasks[i] = execution.TaskSpec{ID: string(rune('a' + i)), CPUs: 1, Estimate: time.Second}
 	}
@@ -118,6 +118,7 @@ func TestOverheadsOfClusteredJobs(t *testing.T) {
 	if spec.Graph, err = dag.New(len(spec.Tasks), nil); err != nil {
 		t.Fatal(err)
 	}
+	spec.Clusters = dag.ByLevel(spec.Graph, 20, nil)
 	x, now := execution.New(spec), start
 	jobs := x.Release(now, execution.Offer{CPUs: 1})
 	for _, job := range jobs {

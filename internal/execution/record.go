@@ -1,6 +1,10 @@
 package execution
 
-import "time"
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
 
 // A Record is one thing that happened to a run: one line of its journal. One of its parts is set, or none in a
 // record that was only to find out whether it can be written. Tasks are named by their index in the workflow;
@@ -13,8 +17,13 @@ type Record struct {
 	Returned *Giveback   `json:"returned,omitempty"`
 	Gap      *Gap        `json:"gap,omitempty"`
 	Met      *Meeting    `json:"met,omitempty"`
-	CPUs     int         `json:"cpus,omitempty"`    // so many were registered at once, more than ever before
+	CPUs     int         `json:"cpus,omitempty"` // so many were registered at once, more than ever before
+	Script   *ScriptEnd  `json:"script,omitempty"`
 	Resumed  bool        `json:"resumed,omitempty"` // failed tasks have all their retries again
+
+	// What was asked of single tasks.
+	Retried   []int32       `json:"retried,omitempty"` // as if the run were resumed for these
+	Cancelled *Cancellation `json:"cancelled,omitempty"`
 }
 
 // Msec is an instant in milliseconds since 1970, UTC; 0 is no instant. Of processor time it is simply milliseconds.
@@ -58,6 +67,7 @@ type Outcome struct {
 	Task    int32  `json:"i"`
 	Attempt int32  `json:"a"`
 	Status  Status `json:"s"`
+	Cause   Cause  `json:"k,omitempty"`
 	Exit    int    `json:"x,omitempty"`
 	Signal  string `json:"sig,omitempty"`
 	Reason  string `json:"why,omitempty"`
@@ -65,12 +75,14 @@ type Outcome struct {
 	Started Msec   `json:"b"`
 	Ended   Msec   `json:"e"`
 	Used
-	Way *Way `json:"way,omitempty"` // of its files; nil: they did not travel
+	Way     *Way     `json:"way,omitempty"` // of its files; nil: they did not travel
+	Changed []string `json:"ch,omitempty"`  // inputs, see Result.Changed
 }
 
 // Used is what an attempt used, as far as it was measured.
 type Used struct {
 	CPU     Msec   `json:"c,omitempty"`   // user and system
+	Sys     Msec   `json:"cs,omitempty"`  // of that, system; 0 also in records of before it was kept
 	RSSKiB  int64  `json:"m,omitempty"`   // largest
 	Read    int64  `json:"rd,omitempty"`  // bytes
 	Written int64  `json:"wr,omitempty"`  // bytes
@@ -105,12 +117,28 @@ func (t Travel) way() *Way {
 func ToOutcome(r Result) *Outcome {
 	return &Outcome{
 		Seq: r.Key.Seq, Task: int32(r.Index), Attempt: int32(r.Attempt),
-		Status: r.Status, Exit: r.Exit, Signal: r.Signal, Reason: r.Reason,
+		Status: r.Status, Cause: r.Cause, Exit: r.Exit, Signal: r.Signal, Reason: r.Reason,
 		Worker: r.Worker, Started: ToMsec(r.StartedAt), Ended: ToMsec(r.EndedAt),
-		Used: Used{CPU: Msec((r.UserCPU + r.SysCPU).Milliseconds()), RSSKiB: r.MaxRSSKiB, Read: r.ReadBytes,
-			Written: r.WrittenBytes, Source: r.MeasuredBy},
-		Way: r.Travel.way(),
+		Used: Used{CPU: Msec((r.UserCPU + r.SysCPU).Milliseconds()), Sys: Msec(r.SysCPU.Milliseconds()),
+			RSSKiB: r.MaxRSSKiB, Read: r.ReadBytes, Written: r.WrittenBytes, Source: r.MeasuredBy},
+		Way: r.Travel.way(), Changed: r.Changed,
 	}
+}
+
+// Result returns the result that the outcome was made of, as exact as records are.
+func (o *Outcome) Result(run corral.RunID) Result {
+	r := Result{
+		Key: Key{run, o.Seq}, Index: int(o.Task), Attempt: int(o.Attempt),
+		Status: o.Status, Cause: o.Cause, Exit: o.Exit, Signal: o.Signal, Reason: o.Reason,
+		Worker: o.Worker, StartedAt: o.Started.Time(), EndedAt: o.Ended.Time(),
+		Usage: Usage{UserCPU: (o.CPU - o.Sys).sub(0), SysCPU: o.Sys.sub(0), MaxRSSKiB: o.RSSKiB, ReadBytes: o.Read,
+			WrittenBytes: o.Written, MeasuredBy: o.Source},
+		Changed: o.Changed,
+	}
+	if w := o.Way; w != nil {
+		r.Travel = Travel{In: w.In.sub(0), Out: w.Out.sub(0), Bytes: w.Bytes}
+	}
+	return r
 }
 
 // ran is how long the attempt ran; 0 if it never started.
@@ -121,10 +149,23 @@ func (o *Outcome) ran() time.Duration {
 	return max(0, o.Ended.sub(o.Started))
 }
 
+// A ScriptEnd says how a script ended.
+type ScriptEnd struct {
+	Unit    int32  `json:"i"` // see Call
+	Post    bool   `json:"post,omitempty"`
+	Try     int32  `json:"a"`
+	Round   int32  `json:"n,omitempty"`
+	Exit    int    `json:"x,omitempty"`   // exit status; -N if it died of signal N, -1 if it could not be started
+	Reason  string `json:"why,omitempty"` // why it is not 0, in one sentence
+	Started Msec   `json:"b"`
+	Ended   Msec   `json:"e"`
+}
+
 // A Giveback names jobs that no worker has any more.
 type Giveback struct {
 	Seqs    []int64 `json:"q"`
 	Started bool    `json:"started,omitempty"` // they may have been running
+	Until   Msec    `json:"u,omitempty"`       // then, at most, as far as is known; 0: until the record
 	Reason  string  `json:"why,omitempty"`
 }
 

@@ -1,6 +1,8 @@
 package execution
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -10,9 +12,16 @@ import (
 // A Spec is a workflow as far as decisions depend on it: which task waits for which, and what each asks of a
 // worker. It has no commands, no files and no directory.
 type Spec struct {
-	Graph  *dag.Graph // its nodes are the indices of Tasks
-	Tasks  []TaskSpec
-	Groups int // clustered jobs that each level of the graph becomes; 0: every task is a job of its own
+	Graph *dag.Graph // its nodes are the indices of Tasks
+	Tasks []TaskSpec
+
+	// Clusters are tasks that become one job together, parents before their children. Each task is in one of them, and
+	// taken as vertices they have no cycle; nil: every task is a job of its own. Rules may part them.
+	Clusters [][]int
+
+	Subs   []SubSpec // an inner one follows the one that it is in
+	Limits []int     // :: category - 1 → how many of its members may run at a time
+	Losses int       // a task fails that ran on so many workers when they were lost; 0: none does
 }
 
 // A TaskSpec is what one task asks of a worker.
@@ -24,6 +33,8 @@ type TaskSpec struct {
 	DiskMiB   int
 	Estimate  time.Duration // assumed runtime; never 0
 	Retries   int           // how often it may fail and be tried again
+	Done      bool          // before this execution began: it never runs, and what its parents do does not matter
+	Rules     *Rules        // nil: nothing more is said
 }
 
 // Needs returns what the task asks of a worker beside time.
@@ -37,21 +48,27 @@ type need struct {
 	time time.Duration
 }
 
+// and returns what a job needs that is this one and then another: the most of each resource, and the time of both.
+func (n need) and(m need) need { return need{n.of.Most(m.of), n.time + m.time} }
+
 // A plan is a Spec and what follows from it.
 type plan struct {
 	Spec
-	rank []time.Duration // :: task → its upward rank: the longest way from its start to the end of the workflow
+	rank  []time.Duration // :: task → its upward rank: the longest way from its start to the end of the workflow
+	scope scoping
 
 	// The tasks in clusters: those that are released together.
 	members   []int32 // the tasks, cluster by cluster
 	start     []int32 // :: cluster → index of its first member; one more than there are clusters
 	clusterOf []int32 // :: task → its cluster
+	inner     bool    // some task waits for one of its own cluster
 }
 
 // newPlan works out what never changes during a run: ranks, and which tasks are released together. Without clustering
 // each task is a cluster of its own, so that there is one rule for both.
 func newPlan(s Spec) *plan {
 	n := len(s.Tasks)
+	s.Graph = s.withoutParentsOfDone()
 	p := &plan{
 		Spec: s, members: make([]int32, 0, n), start: make([]int32, 0, n+1), clusterOf: make([]int32, n),
 	}
@@ -60,8 +77,19 @@ func newPlan(s Spec) *plan {
 		estimates[i] = t.Estimate
 	}
 	p.rank = s.Graph.UpwardRanks(estimates)
-	if s.Groups > 0 {
-		for _, tasks := range dag.ByLevel(s.Graph, s.Groups, p.kinds()) {
+	scoping, err := newScoping(&p.Spec)
+	if err != nil {
+		panic(err) // the caller's defect, who did not Check the spec
+	}
+	p.scope = scoping
+	if s.Clusters != nil {
+		for _, tasks := range s.Clusters {
+			if !p.together(tasks) {
+				for _, i := range tasks {
+					p.cluster(i)
+				}
+				continue
+			}
 			p.cluster(tasks...)
 		}
 	} else {
@@ -70,7 +98,39 @@ func newPlan(s Spec) *plan {
 		}
 	}
 	p.start = append(p.start, int32(len(p.members)))
+	p.inner = s.Clusters != nil && slices.ContainsFunc(p.members, func(i int32) bool {
+		return slices.ContainsFunc(s.Graph.Parents(int(i)), func(parent int) bool {
+			return p.clusterOf[parent] == p.clusterOf[i]
+		})
+	})
 	return p
+}
+
+// withoutParentsOfDone returns the graph in which tasks that were done before wait for nothing: somebody may have said
+// so of a task whose parents have still to run.
+func (s *Spec) withoutParentsOfDone() *dag.Graph {
+	waits := func(i int) bool { return s.Tasks[i].Done && len(s.Graph.Parents(i)) > 0 }
+	none := true
+	for i := range s.Tasks {
+		none = none && !waits(i)
+	}
+	if none {
+		return s.Graph
+	}
+	var edges [][2]int
+	for i := range s.Tasks {
+		if waits(i) {
+			continue
+		}
+		for _, parent := range s.Graph.Parents(i) {
+			edges = append(edges, [2]int{parent, i})
+		}
+	}
+	g, err := dag.New(len(s.Tasks), edges)
+	if err != nil {
+		panic(err) // unreachable: fewer edges make no cycle
+	}
+	return g
 }
 
 // cluster makes a cluster of tasks.
@@ -83,24 +143,79 @@ func (p *plan) cluster(tasks ...int) {
 	}
 }
 
+// clustered reports whether any job is of several tasks.
+func (p *plan) clustered() bool { return len(p.start)-1 < len(p.Tasks) }
+
 // tasksOf returns the tasks of a cluster. The slice has no room behind it, so that whoever appends to it copies.
 func (p *plan) tasksOf(cluster int) []int32 {
 	from, to := p.start[cluster], p.start[cluster+1]
 	return p.members[from:to:to]
 }
 
-// kinds numbers the different needs, those of time aside: only tasks with the same may share a job.
-func (p *plan) kinds() []int {
-	kinds := make([]int, len(p.Tasks))
-	number := make(map[corral.Resources]int)
-	for i := range p.Tasks {
-		n := p.Tasks[i].Needs()
-		if _, known := number[n]; !known {
-			number[n] = len(number)
+// leaves reports whether no task waits for any of these.
+func (p *plan) leaves(tasks []int32) bool {
+	return !slices.ContainsFunc(tasks, func(i int32) bool { return len(p.Graph.Children(int(i))) > 0 })
+}
+
+// A kind is what tasks have in common that may share a job, which is treated as one.
+type kind struct {
+	priority, category int
+	scope              int32
+}
+
+// together reports whether the rules let tasks be one job: nothing is done before or after one of them, and what is
+// said of one is said of all. Where there are subworkflows or final tasks none of them waits for another.
+func (p *plan) together(tasks []int) bool {
+	first := p.kindOf(tasks[0])
+	for _, i := range tasks {
+		r := p.scope.rules(int32(i))
+		if len(tasks) > 1 && (r.Pre != nil || r.Post != nil || r.Final || p.kindOf(i) != first) {
+			return false
 		}
-		kinds[i] = number[n]
+		if p.scope.inside != nil && slices.ContainsFunc(p.Graph.Parents(i), func(parent int) bool {
+			return slices.Contains(tasks, parent)
+		}) {
+			return false
+		}
 	}
-	return kinds
+	return true
+}
+
+func (p *plan) kindOf(i int) kind {
+	r := p.scope.rules(int32(i))
+	return kind{priority: r.Priority, category: r.Category, scope: p.scope.around(int32(i))}
+}
+
+// urgency says how urgent a job of these tasks is: by their priority, which they share, then by the most urgent one's
+// rank, then by the first one's place in the workflow.
+func (p *plan) urgency(tasks []int32) urgency {
+	return urgency{p.scope.rules(tasks[0]).Priority, p.highest(tasks), tasks[0]}
+}
+
+// rankOf is the highest upward rank of a scope's tasks.
+func (p *plan) rankOf(scope int32) (rank time.Duration) {
+	first, end := p.scope.tasksIn(scope)
+	for i := first; i < end; i++ {
+		rank = max(rank, p.rank[i])
+	}
+	return rank
+}
+
+// An urgency is a place in the order in which tasks are released.
+type urgency struct {
+	priority int
+	rank     time.Duration
+	place    int32
+}
+
+// level orders what is most urgent first, whatever its place.
+func (u urgency) level(v urgency) int {
+	return cmp.Or(cmp.Compare(v.priority, u.priority), cmp.Compare(v.rank, u.rank))
+}
+
+// compare orders what is most urgent first.
+func (u urgency) compare(v urgency) int {
+	return cmp.Or(u.level(v), cmp.Compare(u.place, v.place))
 }
 
 // highest is the highest upward rank of tasks: a job is as urgent as its most urgent task.

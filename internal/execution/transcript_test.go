@@ -24,10 +24,16 @@ import (
 // what follows ---- is the answer. Instants are told from the beginning of the run; at=TIME moves the clock on.
 // Rewrite the answers with -rewrite, and read what changed.
 //
-//	spec           the workflow: a line for each task, ID [after=(ID, …)] [cpus=N] [memory=MIB] [time=T] [retries=N]
+//	spec           the workflow: a line for each task, ID [after=(ID, …)] [cpus=N] [memory=MIB] [time=T] [retries=N] and
+//	               what is said of it, see ruled; limits=(CATEGORY:N, …), losses=N, and subs=(NAME:FIRST-LAST[:SAID …], …)
+//	               groups=N: each level becomes so many jobs, jobs=(ID+ID, …): those tasks become one
 //	offer          what the cluster has from now on: a line for each worker, ID or "requested"; answers what is news
 //	release        what is given to the cluster now, and when the next task may be released
+//	cancel, retry  what people ask of tasks; answers which jobs are over by it, and which are to be killed
 //	assign, finish, return, resume   what happens; answers which jobs are over by it
+//	misfits        jobs that only parts of could still run
+//	scripts, script   which are to be started, at most most=N; how that of a unit ended
+//	verdict        what became of the workflow
 //	shortage       what lacks what, and whether anything runs or could
 //	restart        replays the journal, or what is left of it, and compares; answers whom it waits for
 //	state, report, journal           how far it is
@@ -57,13 +63,15 @@ var start = time.Unix(1e9, 0)
 type transcript struct {
 	clock   time.Time
 	spec    execution.Spec
-	index   map[string]int // :: task id → index
+	index   map[string]int // :: task id → index; behind these, subworkflows
 	x       *execution.Execution
 	offer   execution.Offer
 	journal []execution.Record
 	parts   map[int64][]execution.Part // of released jobs
-	workers map[int64]string           // :: job → the worker that was assigned it last
-	out     bytes.Buffer
+
+	categories map[string]int   // :: name → its number in rules
+	workers    map[int64]string // :: job → the worker that was assigned it last
+	out        bytes.Buffer
 }
 
 func (r *transcript) play(t *testing.T, d *datadriven.TestData) {
@@ -97,8 +105,28 @@ func (r *transcript) play(t *testing.T, d *datadriven.TestData) {
 			back.Reason = "its worker was lost"
 		}
 		r.apply(execution.Record{Returned: back})
+	case "scripts":
+		r.scripts(t, d)
+	case "script":
+		r.script(t, d)
+	case "verdict":
+		v := execution.VerdictOf(r.x)
+		fmt.Fprintf(&r.out, "exit status %d\n%s", v.Status, line(v.Abort))
+		for _, i := range v.Tasks {
+			fmt.Fprintf(&r.out, "task %s failed: %s\n", r.spec.Tasks[i].ID, r.x.Task(i).Reason)
+		}
+		for _, s := range v.Subs {
+			fmt.Fprintf(&r.out, "subworkflow %s failed: %s\n", s.Name, s.Why)
+		}
 	case "resume":
 		r.apply(execution.Record{Resumed: true})
+	case "misfits":
+		misfits, _ := execution.Misfits(r.x, r.offer)
+		fmt.Fprintln(&r.out, misfits)
+	case "cancel":
+		r.apply(execution.Record{Cancelled: &execution.Cancellation{Tasks: r.chosen(t, d), Why: "cancelled by ann"}})
+	case "retry":
+		r.apply(execution.Record{Retried: r.chosen(t, d)})
 	case "shortage":
 		short := r.x.Shortage(r.offer)
 		fmt.Fprintf(&r.out, "able: %v\n%s", short.Able, line(short.What))
@@ -121,9 +149,40 @@ func (r *transcript) play(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
+// chosen are the tasks that a command names, unless they may not be asked for that.
+func (r *transcript) chosen(t *testing.T, d *datadriven.TestData) []int32 {
+	named, _ := d.Arg("tasks")
+	var tasks []int
+	for _, id := range named.Vals {
+		tasks = append(tasks, r.index[id])
+	}
+	may := execution.Retriable
+	if d.Cmd == "cancel" {
+		may = execution.Cancellable
+	}
+	chosen, err := may(r.x, tasks)
+	if err != nil {
+		fmt.Fprintln(&r.out, err)
+	}
+	return chosen
+}
+
 func (r *transcript) begin(t *testing.T, d *datadriven.TestData) {
 	r.index, r.parts, r.workers = map[string]int{}, map[int64][]execution.Part{}, map[int64]string{}
-	d.MaybeScanArgs(t, "groups", &r.spec.Groups)
+	var groups int
+	d.MaybeScanArgs(t, "groups", &groups)
+	d.MaybeScanArgs(t, "losses", &r.spec.Losses)
+	r.categories = map[string]int{}
+	limits, _ := d.Arg("limits")
+	for _, l := range limits.Vals {
+		name, most, _ := strings.Cut(l, ":")
+		n, err := strconv.Atoi(most)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		r.spec.Limits = append(r.spec.Limits, n)
+		r.categories[name] = len(r.spec.Limits)
+	}
 	var edges [][2]int
 	for i, l := range strings.Split(d.Input, "\n") {
 		id, args, err := datadriven.ParseLine(l)
@@ -145,6 +204,10 @@ func (r *transcript) begin(t *testing.T, d *datadriven.TestData) {
 				task.Estimate = duration(t, a.SingleVal(t))
 			case "retries":
 				a.Scan(t, 0, &task.Retries)
+			case "done":
+				task.Done = true
+			default:
+				task.Rules = r.ruled(t, task.Rules, a.Key, a.Vals)
 			}
 		}
 		r.index[id] = i
@@ -155,7 +218,46 @@ func (r *transcript) begin(t *testing.T, d *datadriven.TestData) {
 		d.Fatalf(t, "%v", err)
 	}
 	r.spec.Graph = g
+	if groups > 0 {
+		r.spec.Clusters = byLevel(r.spec, groups)
+	}
+	if jobs, ok := d.Arg("jobs"); ok {
+		r.spec.Clusters = r.named(jobs.Vals)
+	}
+	r.addSubs(t, d)
+	if err := r.spec.Check(); err != nil {
+		fmt.Fprintf(&r.out, "%v\n", err)
+		return
+	}
 	r.x = execution.New(r.spec)
+}
+
+// byLevel puts tasks of a level that need the same into so many jobs.
+func byLevel(s execution.Spec, groups int) [][]int {
+	kinds := make([]int, len(s.Tasks))
+	for i, t := range s.Tasks {
+		kinds[i] = t.CPUs<<20 + t.MemoryMiB
+	}
+	return dag.ByLevel(s.Graph, groups, kinds)
+}
+
+// named puts tasks into jobs that are named together, each of the others into one of its own.
+func (r *transcript) named(jobs []string) (all [][]int) {
+	in := map[int]bool{}
+	for _, job := range jobs {
+		var tasks []int
+		for id := range strings.SplitSeq(job, "+") {
+			tasks = append(tasks, r.index[id])
+			in[r.index[id]] = true
+		}
+		all = append(all, tasks)
+	}
+	for i := range r.spec.Tasks {
+		if !in[i] {
+			all = append(all, []int{i})
+		}
+	}
+	return all
 }
 
 func (r *transcript) look(t *testing.T, d *datadriven.TestData) {
@@ -200,6 +302,12 @@ func (r *transcript) apply(rec execution.Record) {
 	for _, seq := range r.x.Apply(rec) {
 		fmt.Fprintf(&r.out, "job %d is over\n", seq)
 	}
+	if kills := execution.Kills(r.x); len(kills) > 0 {
+		fmt.Fprintf(&r.out, "to be killed: %v\n", kills)
+	}
+	for _, unit := range execution.UnwantedScripts(r.x) {
+		fmt.Fprintf(&r.out, "script of %s is to be killed\n", r.unit(unit))
+	}
 }
 
 func (r *transcript) release() {
@@ -210,7 +318,17 @@ func (r *transcript) release() {
 			part := execution.Part{Task: int32(task.Index), Attempt: int32(task.Attempt)}
 			r.parts[j.Seq] = append(r.parts[j.Seq], part)
 		}
-		fmt.Fprintf(table, "job %d\t%s\tcpus %d\tneeds %s\trank %gs\n", j.Seq, attempts(j), j.CPUs, j.Estimate(), j.Priority)
+		fmt.Fprintf(table, "job %d\t%s\tcpus %d\tneeds %s\trank %gs", j.Seq, attempts(j), j.CPUs, j.Estimate(), j.Priority)
+		if j.Ordered {
+			fmt.Fprintf(table, "\tin order, %d MiB", j.MemoryMiB)
+		}
+		if j.Class != 0 {
+			fmt.Fprintf(table, "\tpriority %d", j.Class)
+		}
+		if j.MemoryMiB != 100 && !j.Ordered {
+			fmt.Fprintf(table, "\tmemory %d MiB", j.MemoryMiB)
+		}
+		fmt.Fprintln(table)
 	}
 	_ = table.Flush()
 	if at, ok := r.x.Next(); ok {
@@ -235,6 +353,11 @@ func (r *transcript) finish(t *testing.T, d *datadriven.TestData) {
 	d.ScanArgs(t, "task", &id)
 	d.ScanArgs(t, "ran", &ran)
 	d.MaybeScanArgs(t, "status", &status)
+	exit, signal, cause, rss := 1, "", "", 0
+	d.MaybeScanArgs(t, "exit", &exit)
+	d.MaybeScanArgs(t, "signal", &signal)
+	d.MaybeScanArgs(t, "cause", &cause)
+	d.MaybeScanArgs(t, "rss", &rss)
 	d.MaybeScanArgs(t, "why", &why)
 	task := int32(r.index[id])
 	k := slices.IndexFunc(r.parts[seq], func(p execution.Part) bool { return p.Task == task })
@@ -246,7 +369,7 @@ func (r *transcript) finish(t *testing.T, d *datadriven.TestData) {
 		Worker: r.workers[seq], Ended: execution.ToMsec(r.clock), Started: execution.ToMsec(r.clock.Add(-duration(t, ran))),
 	}
 	if status == string(execution.Failed) {
-		o.Exit = 1
+		o.Exit, o.Signal, o.Cause, o.RSSKiB = exit, signal, execution.Cause(cause), int64(rss)<<10
 	}
 	r.apply(execution.Record{Finished: o})
 }

@@ -59,7 +59,7 @@ func TestLines(t *testing.T) {
 run 7 RUNNING: 10 of 40 done, 2 running, 28 ready
 run 7 RUNNING: 10 of 40 done, 2 running, 28 ready (task a needs 2 cpus)
 run 7 RUNNING: 11 of 40 done, 2 running, 26 ready, 1 failed
-run 7 FAILED: 39 of 40 done, 1 failed (task b: exit status 3)
+run 7 FAILED: 39 of 40 done, 1 failed
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -206,5 +206,45 @@ func TestRunEndsWithAnError(t *testing.T) {
 	running := moment(corral.RunRunning, 1, 1, 0, "")
 	if got, err := follow.Run(t.Context(), cl, running, &view); err == nil || got.ID != 7 || !view.closed {
 		t.Errorf("Run = run %d, %v, closed %v, want run 7, an error and a closed view", got.ID, err, view.closed)
+	}
+}
+
+// No text steers the terminal: not by a control character of seven or eight bits, and not by turning the direction.
+func TestInert(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"plain, ä …\n\ttext": "plain, ä …\n\ttext", "\x1b[31mred\x07": `\x1b[31mred\a`, "\u009b31m": `\u009b31m`,
+		"a\rb\x00": `a\rb\x00`, "\u202eabc": `\u202eabc`, "\x9b31m": "\ufffd31m",
+	} {
+		if got := follow.Inert(text); got != want {
+			t.Errorf("Inert(%q) = %q, want %q", text, got, want)
+		}
+	}
+	if got := (follow.Look{}).Line(follow.Span{Text: "a\n\x1b[2Jb"}); got != `a \x1b[2Jb` {
+		t.Errorf("Line = %q", got)
+	}
+}
+
+// No time to wait for is in the past, and what has workers runs.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	ran := corral.Glidein{State: corral.GlideinActive, WorkersNow: 2, Attempts: []corral.Job{{State: corral.JobSubmitted}}}
+	if state, reason := follow.Shown(ran, time.Now()); state != "RUNNING" || reason != "" {
+		t.Errorf("one whose workers came before the batch system's word is shown as %q, %q", state, reason)
+	}
+	ran.WorkersNow = 0
+	if state, _ := follow.Shown(ran, time.Now()); state != "SUBMITTED" {
+		t.Errorf("one without workers is shown as %q", state)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for reason, want := range map[string]string{
+		"back-off until 2026-01-02T03:04:06Z": "back-off until 2026-01-02T03:04:06Z",
+		"back-off until 2026-01-02T03:04:05Z": "to be submitted", "not before 2026-01-02T03:04:04Z": "to be submitted",
+		"not before noon": "not before noon", "site not ready": "site not ready", "": "",
+	} {
+		g := corral.Glidein{State: corral.GlideinWaiting, Reason: reason}
+		if _, got := follow.Shown(g, at); got != want {
+			t.Errorf("at %s %q reads %q, want %q", at, reason, got, want)
+		}
 	}
 }

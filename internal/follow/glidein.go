@@ -62,7 +62,7 @@ func NewGlideinView(w io.Writer, look Look) *GlideinView {
 
 // Show shows g as it is at now.
 func (v *GlideinView) Show(g corral.Glidein, now time.Time) {
-	state, reason := g.Shown()
+	state, reason := Shown(g, now)
 	if reason != "" {
 		reason = " (" + reason + ")"
 	}
@@ -72,7 +72,7 @@ func (v *GlideinView) Show(g corral.Glidein, now time.Time) {
 		v.region.Draw(v.look.Line(Span{Bold, name}, Span{Note, state}, Span{Plain, rest + fmt.Sprintf("  %s", since)}))
 		return
 	}
-	if text := name + state + rest; text != v.last {
+	if text := v.look.Line(Span{Plain, name + state + rest}); text != v.last {
 		v.last = text
 		fmt.Fprintln(v.w, text)
 	}

@@ -40,8 +40,8 @@ func line(r corral.Run) string {
 	if t.Failed > 0 {
 		s += fmt.Sprintf(", %d failed", t.Failed)
 	}
-	if r.Reason != "" {
+	if r.Reason != "" && !r.State.Over() { // then who follows the run says why it ended
 		s += " (" + r.Reason + ")"
 	}
-	return s
+	return Look{}.Line(Span{Plain, s})
 }

@@ -1,7 +1,9 @@
 package follow
 
 import (
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -47,8 +49,38 @@ type Span struct {
 	Text   string
 }
 
-// Line joins spans. On a terminal what does not fit is cut off, and it shows that.
+// Inert is text that no terminal obeys, whoever wrote it: it has an escape such as \x1b in place of each character that
+// moves the cursor, changes colours or turns the direction of writing. Line ends and tabs stay.
+func Inert(text string) string {
+	text = strings.ToValidUTF8(text, string(unicode.ReplacementChar))
+	if !strings.ContainsFunc(text, steers) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if steers(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// steers reports whether a terminal obeys a character, or may.
+func steers(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// oneLine is inert text without line ends.
+var oneLine = strings.NewReplacer("\n", " ", "\t", " ")
+
+// Line joins spans, whose texts it makes inert, and puts them on one line. On a terminal what does not fit is cut off,
+// and it shows that.
 func (l Look) Line(spans ...Span) string {
+	for i, s := range spans {
+		spans[i].Text = oneLine.Replace(Inert(s.Text))
+	}
 	room, long := l.room(spans)
 	var b strings.Builder
 	for _, s := range spans {

@@ -13,9 +13,9 @@ import (
 // noSink is a run that keeps nothing.
 type noSink struct{}
 
-func (noSink) Assigned(string, []execution.Key) error { return errors.New("keeps nothing") }
-func (noSink) Finished([]execution.Result) error      { return errors.New("keeps nothing") }
-func (noSink) Returned([]execution.Key, bool, string) {}
+func (noSink) Assigned(string, []execution.Key) error            { return errors.New("keeps nothing") }
+func (noSink) Finished([]execution.Result) error                 { return errors.New("keeps nothing") }
+func (noSink) Returned([]execution.Key, bool, time.Time, string) {}
 
 // A dispatcher that is being closed may be about to tell of a lost worker: both wait for the lock.
 func TestCloseWhileWorkersAreLost(t *testing.T) {

@@ -222,6 +222,16 @@ func (c *Clusters) Drain(cluster corral.ClusterID, attempt corral.JobID) {
 	}
 }
 
+// Ended says that nothing of the attempt with this tag runs any more: what its workers had is done again at once.
+func (c *Clusters) Ended(tag string) {
+	c.mu.Lock()
+	all := slices.Collect(maps.Values(c.dispatchers))
+	c.mu.Unlock()
+	for _, d := range all {
+		d.Ended(tag)
+	}
+}
+
 // Offer says what could take a task: the workers present, and those that glideins will bring.
 func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Offer, error) {
 	now := time.Now() // once: of what is present and of what is to come

@@ -47,7 +47,7 @@ func Size(bytes int64) string {
 func Open(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err == nil {
-		err = regular(name, info)
+		err = Regular(name, info)
 	}
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Open(name string) (*os.File, error) {
 		return nil, err
 	}
 	if info, err = f.Stat(); err == nil {
-		err = regular(name, info)
+		err = Regular(name, info)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -66,8 +66,8 @@ func Open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// regular returns a *NotRegularError for what is not a regular file.
-func regular(name string, info fs.FileInfo) error {
+// Regular returns a *NotRegularError, in an *fs.PathError, for what is not a regular file.
+func Regular(name string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}

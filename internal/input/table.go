@@ -1,6 +1,7 @@
 package input
 
 import (
+	"bufio"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -14,7 +15,7 @@ import (
 // is only valid until each returns. It stops at the first error, also one of each, and says which line it is about;
 // line 0 is the file as a whole.
 func Table(r io.Reader, limit int64, columns []string, each func(record []string) error) (line int, err error) {
-	in := csv.NewReader(Limit(context.Background(), r, limit))
+	in := csv.NewReader(withoutMark(Limit(context.Background(), r, limit)))
 	in.FieldsPerRecord = len(columns)
 	in.ReuseRecord = true
 	for first := true; ; first = false {
@@ -41,4 +42,16 @@ func Table(r io.Reader, limit int64, columns []string, each func(record []string
 			return line, err
 		}
 	}
+}
+
+// byteOrderMark is what some programs put before a text in UTF-8. It means nothing.
+const byteOrderMark = "\uFEFF"
+
+// withoutMark is a text without a byte order mark.
+func withoutMark(r io.Reader) io.Reader {
+	text := bufio.NewReader(r)
+	if mark, err := text.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		_, _ = text.Discard(len(byteOrderMark))
+	}
+	return text
 }

@@ -10,7 +10,7 @@
 //
 // # The rule
 //
-// The rule is first fit in the queue's order: highest priority first, then first come, first served. A slot
+// The rule is first fit in the queue's order: highest class and priority first, then first come, first served. A slot
 // takes the first queued job that fits into what is free of its resources and whose estimate, plus StartMargin for
 // starting a process, ends before the worker stops. Big jobs and short ones would lose by that alone, so three
 // things are added:

@@ -34,7 +34,8 @@ type Job[T any] struct {
 	Value    T       // what Match returns for it
 	Run      *Run[T] // must be set while it is queued; nil: its estimate is believed
 	Needs    Resources
-	Priority float64 // highest first
+	Class    int     // highest first
+	Priority float64 // of one class highest first
 
 	arrived   int64         // its number among all that were pushed; breaks ties of priority
 	heapIndex int           // in its bucket
@@ -50,6 +51,9 @@ type overtaken[T any] struct {
 
 // before is the order of the queue.
 func (j *Job[T]) before(k *Job[T]) bool {
+	if j.Class != k.Class {
+		return j.Class > k.Class
+	}
 	if j.Priority != k.Priority {
 		return j.Priority > k.Priority
 	}

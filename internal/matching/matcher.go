@@ -38,11 +38,28 @@ func (m *Matcher[T]) Restore(j *Job[T]) { m.queue.add(j) }
 
 // Remove takes the queued jobs of a run out of the queue and returns them, in no order.
 func (m *Matcher[T]) Remove(run *Run[T]) []T {
+	return m.RemoveFunc(run, func(T) bool { return true })
+}
+
+// RemoveFunc takes those queued jobs of a run out of the queue for which which is true, and returns them, in no order.
+func (m *Matcher[T]) RemoveFunc(run *Run[T], which func(T) bool) []T {
 	var gone []T
-	for len(run.queued) > 0 {
-		j := run.queued[len(run.queued)-1]
-		m.queue.remove(j)
-		gone = append(gone, j.Value)
+	for k := len(run.queued) - 1; k >= 0; k-- {
+		if j := run.queued[k]; which(j.Value) { // what takes its place is from behind it, and was asked about
+			m.queue.remove(j)
+			gone = append(gone, j.Value)
+		}
+	}
+	return gone
+}
+
+// RemoveIf is Remove of those jobs that are so.
+func (m *Matcher[T]) RemoveIf(run *Run[T], is func(T) bool) (gone []T) {
+	for i := len(run.queued) - 1; i >= 0; i-- { // what takes the place of one that is removed was asked before
+		if j := run.queued[i]; is(j.Value) {
+			m.queue.remove(j)
+			gone = append(gone, j.Value)
+		}
 	}
 	return gone
 }

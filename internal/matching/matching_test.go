@@ -58,6 +58,21 @@ func TestJobThatFitsNoSlotBlocksNone(t *testing.T) {
 	}
 }
 
+// A job of a higher class goes before one of any priority.
+func TestClassGoesBeforePriority(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.push("ranked", 0, 1e9, needs(1, time.Second))
+	first := &job{name: "first", pushed: c.now}
+	first.Job = matching.Job[*job]{Value: first, Run: &c.runs[0], Class: 1, Needs: needs(1, time.Second)}
+	c.Push(&first.Job)
+	c.queued = append(c.queued, first)
+	c.open("s", 1, 1000, time.Hour)
+	if taken := c.match(); len(taken) == 0 || taken[0] != first {
+		t.Errorf("taken %v, want first the job of the higher class", taken)
+	}
+}
+
 func TestPrefetch(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -199,8 +199,15 @@ func (c *cluster) anyLoss(t *rapid.T) {
 
 func (c *cluster) anyRemoval(t *rapid.T) {
 	run := &c.runs[rapid.IntRange(0, 2).Draw(t, "run")]
-	gone := c.Remove(run)
 	of := func(j *job) bool { return j.Run == run }
+	var gone []*job
+	if kept := rapid.Int64Range(0, 3).Draw(t, "kept"); kept == 0 {
+		gone = c.Remove(run)
+	} else {
+		some := func(j *job) bool { return int64(j.seq)%4 != kept }
+		of = func(j *job) bool { return j.Run == run && some(j) }
+		gone = c.RemoveIf(run, some)
+	}
 	if i := slices.IndexFunc(gone, func(j *job) bool { return !of(j) }); i >= 0 {
 		t.Fatalf("job %d of another run was removed", gone[i].seq)
 	}

@@ -109,3 +109,30 @@ func TestLongBucketIsSearchedOnce(t *testing.T) {
 		t.Errorf("the bucket is searched again: its least is %+v", least)
 	}
 }
+
+// RemoveFunc takes out what it is asked for and nothing else, whatever else is queued.
+func TestRemoveFunc(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var m Matcher[int]
+		var run, other Run[int]
+		n := rapid.IntRange(0, 20).Draw(t, "jobs")
+		remove := map[int]bool{}
+		var want []int
+		for i := range n {
+			of := &run
+			if rapid.Bool().Draw(t, "other") {
+				of = &other
+			}
+			m.Push(&Job[int]{Value: i, Run: of, Needs: Resources{Resources: corral.Resources{CPUs: 1 + i%3}}})
+			if remove[i] = rapid.Bool().Draw(t, "remove"); remove[i] && of == &run {
+				want = append(want, i)
+			}
+		}
+		got := m.RemoveFunc(&run, func(i int) bool { return remove[i] })
+		slices.Sort(got)
+		if !slices.Equal(got, want) || m.Queued() != n-len(want) {
+			t.Fatalf("removed %v, want %v; %d of %d are left", got, want, m.Queued(), n)
+		}
+	})
+}

@@ -51,15 +51,23 @@ func (r *Room) Empty() bool { return r.used.CPUs == 0 }
 const (
 	killGrace    = 2 * time.Second // before a worker's end, at most a tenth of its time: tasks are killed
 	resultsBatch = 64              // results that are worth a message, whatever else may come
-
-	// ResultsDelay is how long a result waits at its worker for others, while there is more to run.
-	ResultsDelay = 5 * time.Millisecond
+	resultDelay  = 5 * time.Millisecond
+	leafDelay    = 25 * time.Millisecond
 )
+
+// ResultDelay is how long a result waits at its worker for others, while there is more to run. That of a task that is
+// done, and for which no other task waits, only makes room for more jobs: those that are prefetched bridge that.
+func ResultDelay(leaf bool) time.Duration {
+	if leaf {
+		return leafDelay
+	}
+	return resultDelay
+}
 
 // CutAfter is how long a worker that has to leave in endsIn lets tasks run.
 func CutAfter(endsIn time.Duration) time.Duration { return endsIn - min(killGrace, endsIn/10) }
 
-// SendNow reports whether a worker sends its results at once; else they wait for others, at most ResultsDelay. It must
+// SendNow reports whether a worker sends its results at once; else they wait for others, at most ResultDelay. It must
 // not wait when it has nothing more to start, because what it is given next depends on them. Thousands of tasks of a
 // millisecond would otherwise cost a message each.
 func SendNow(waiting, results int) bool { return waiting == 0 || results >= resultsBatch }

@@ -194,7 +194,7 @@ func (s *service) Finished(results []execution.Result) error {
 	return nil
 }
 
-func (s *service) Returned(keys []execution.Key, started bool, reason string) {
+func (s *service) Returned(keys []execution.Key, started bool, _ time.Time, reason string) {
 	s.t.Logf("returned %v, started %v: %s", keys, started, reason)
 	s.returned <- struct{}{}
 }

@@ -154,7 +154,7 @@ func (o *expectation) compare(file, earlier *source, learn bool) {
 // is what the task will ask for.
 func (o *expectation) task(i int) (planned plan.Task, ok bool) {
 	t := &o.tasks[i]
-	planned = plan.Task{ID: t.ID, Kind: o.kinds[i], Needs: t.Resources}
+	planned = plan.Task{ID: t.ID, Kind: o.kinds[i], Label: t.Label(), Needs: t.Resources}
 	for _, s := range o.sources {
 		g := s.guesses[i]
 		if !ok || planned.Needs.MemoryMiB == 0 {

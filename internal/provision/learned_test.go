@@ -68,10 +68,11 @@ func TestLearnedCluster(t *testing.T) {
 	c, learned := provision.LearnedCluster(corral.Condor, []*corral.RunReport{
 		nil, {}, {Hop: 100 * ms, Hops: 30, PeakRate: 40}, {Hop: 500 * ms, Hops: 10, PeakRate: 3,
 			Reuse: 50 * ms, Reuses: 7}})
-	if c != (plan.Cluster{Hop: 660 * time.Millisecond, Reuse: 315 * time.Millisecond, Rate: 40}) || len(learned) != 2 ||
-		!strings.Contains(learned[0], "takes 660ms, as learned from 2 runs") ||
-		!strings.Contains(learned[1], "takes 315ms, as learned from 1 run") {
-		t.Errorf("%+v, %q, want 660ms from 2 runs, 315ms from one, and 40 a second", c, learned)
+	if c != (plan.Cluster{Hop: 560 * time.Millisecond, Reuse: 197 * time.Millisecond, Rate: 40,
+		Leave: 1200 * time.Millisecond}) || len(learned) != 2 ||
+		!strings.Contains(learned[0], "takes 560ms, as learned from 2 runs") ||
+		!strings.Contains(learned[1], "takes 197ms, as learned from 1 run") {
+		t.Errorf("%+v, %q, want 560ms from 2 runs, 197ms from one, and 40 a second", c, learned)
 	}
 	c, learned = provision.LearnedCluster(corral.Embedded, []*corral.RunReport{{PeakRate: 1}})
 	if c != provision.Cluster(corral.Embedded) || len(learned) != 0 {

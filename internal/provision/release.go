@@ -56,7 +56,7 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 		changed := db.Changed(store.Subject{Object: corral.ObjectRun})
 		left := db.Changed(store.Subject{Object: corral.ObjectGlidein})
 		if err := releaseEnded(ctx, db); err != nil && ctx.Err() == nil {
-			lg.Error("releasing plans: it is tried again at the next change of a run", "error", err)
+			lg.Error("releasing plans: it is tried again within a minute", "error", err)
 		}
 		select {
 		case <-changed:

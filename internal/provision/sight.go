@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/store"
@@ -193,14 +194,11 @@ func clusterOf(kind corral.ClusterKind, document plan.Plan) plan.Cluster {
 
 // ofTask is the cluster as it is for each task where tasks are clustered: of a job's hop each has a share. A revision
 // looks at tasks, of which some of a job may be done.
-func ofTask(p plan.Problem, clustering string) plan.Cluster {
-	c, err := corral.ParseClustering(clustering)
-	if err != nil || c.Groups == 0 || len(p.Work.Tasks) == 0 {
+func ofTask(p plan.Problem, how string) plan.Cluster {
+	c, err := clustering.Parse(how)
+	jobs := len(p.Work.Jobs(c))
+	if err != nil || jobs == 0 {
 		return p.Cluster
-	}
-	jobs := 0
-	for _, size := range p.Work.Graph.LevelSizes() {
-		jobs += min(size, c.Groups)
 	}
 	share := func(d time.Duration) time.Duration {
 		return d * time.Duration(jobs) / time.Duration(len(p.Work.Tasks))

@@ -15,10 +15,12 @@ import (
 type Transfers map[string]plan.Transfer
 
 // LearnedTransfers returns what the reports of a cluster's runs tell of the way of files to sites, and says what it
-// rests on. Latencies are averaged by jobs, bandwidths by bytes.
+// rests on. Latencies are averaged by jobs, bandwidths by bytes. A run whose files were so large that no latency shows
+// beside them tells of their bandwidth only.
 func LearnedTransfers(reports []*corral.RunReport) (known Transfers, learned []string) {
 	type sum struct {
 		latency     average
+		runs        int
 		bytes, took float64 // of runs that tell of a bandwidth
 	}
 	sums := map[string]*sum{}
@@ -32,7 +34,12 @@ func LearnedTransfers(reports []*corral.RunReport) (known Transfers, learned []s
 				s = &sum{}
 				sums[t.Site] = s
 			}
-			s.latency.add(t.Latency, t.Jobs)
+			if t.Jobs > 0 {
+				s.runs++
+			}
+			if t.Latency > 0 || t.Bandwidth == 0 {
+				s.latency.add(t.Latency, t.Jobs)
+			}
 			if t.Bandwidth > 0 {
 				s.bytes, s.took = s.bytes+float64(t.Bytes), s.took+float64(t.Bytes)/t.Bandwidth
 			}
@@ -41,10 +48,13 @@ func LearnedTransfers(reports []*corral.RunReport) (known Transfers, learned []s
 	known = Transfers{}
 	for _, site := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[site]
-		if s.latency.tasks == 0 {
+		t := plan.Transfer{}
+		switch {
+		case s.latency.tasks > 0:
+			t.Latency = s.latency.mean()
+		case s.took == 0:
 			continue
 		}
-		t := plan.Transfer{Latency: s.latency.mean()}
 		rest := fmt.Sprintf("%s for each job", t.Latency)
 		if s.took > 0 {
 			t.Bandwidth = s.bytes / s.took
@@ -52,7 +62,7 @@ func LearnedTransfers(reports []*corral.RunReport) (known Transfers, learned []s
 		}
 		known[site] = t
 		learned = append(learned, fmt.Sprintf("files travel to site %s and back: %s, as learned from %s", site, rest,
-			counted(s.latency.runs, "run")))
+			counted(s.runs, "run")))
 	}
 	return known, learned
 }

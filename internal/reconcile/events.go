@@ -122,6 +122,7 @@ func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 	e := corral.JobEvent{Move: corral.JobEnd, At: cmp.Or(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
 	e.Outcome, e.Transient, e.Reason = outcome(j, s)
+	e.Gone = s.Killed != ByNode
 	late := now.Sub(e.At)
 	switch {
 	case j.Kind != corral.PilotJob:

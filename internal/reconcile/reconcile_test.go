@@ -251,6 +251,10 @@ func TestEvents(t *testing.T) {
 					t.Fatalf("Apply(%v): %v", e, err)
 				}
 				moves = append(moves, e.Move)
+				// A node that failed may still run the job's processes, and so may a site that has forgotten the job.
+				if want := e.Move == corral.JobEnd && tt.s.Known && tt.s.Killed != ByNode; e.Gone != want {
+					t.Errorf("%s: gone %v, want %v", e.Move, e.Gone, want)
+				}
 			}
 			if diff := cmp.Diff(tt.moves, moves); diff != "" {
 				t.Errorf("moves (-want +got):\n%s", diff)

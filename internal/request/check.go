@@ -142,7 +142,17 @@ func CheckRun(in api.NewRun) error {
 	k.text("workflow_name", in.WorkflowName)
 	k.absolute("source_dir", in.SourceDir)
 	k.absolute("dir", in.Dir)
+	k.absolute("done_dir", in.DoneDir)
+	k.absolute("rescue", in.Rescue)
 	k.labels(in.Labels)
+	return k.err
+}
+
+// CheckTaskChoice checks a request about single tasks of a run; whether the run has them shows when its state is read.
+func CheckTaskChoice(in api.TaskChoice) error {
+	var k checker
+	k.invalid(len(in.Tasks) == 0, "tasks", "missing")
+	k.invalid(len(in.Tasks) > api.MaxTasks, "tasks", "%d are more than %d", len(in.Tasks), api.MaxTasks)
 	return k.err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
 )
@@ -37,7 +38,7 @@ func CheckPlan(in *api.NewPlan) error {
 	}
 	k.invalid(in.DefaultRuntime < 0, "default_runtime_s", "%s is negative", in.DefaultRuntime)
 	k.invalid(in.HostCPUs < 0, "host_cpus", "%d is negative", in.HostCPUs)
-	if _, err := corral.ParseClustering(in.Clustering); err != nil {
+	if _, err := clustering.Parse(in.Clustering); err != nil {
 		k.keep(corral.ErrorAt(corral.Invalid, "clustering", "%w", err))
 	}
 	k.sites(in.Sites)

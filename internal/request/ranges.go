@@ -33,6 +33,7 @@ var ranges = map[string]bounds{
 	"idle_s":            {least: 1, most: maxSpanS, orZero: true},
 	"overlap_s":         {most: maxSpanS},
 	"queue_timeout_s":   {least: 1, most: maxSpanS, orZero: true},
+	"crash_limit":       {least: -1, most: 1000},
 	"stall_s":           {most: maxSpanS},
 	"default_runtime_s": {most: maxSpanS},
 	"deadline_s":        {most: maxSpanS},

@@ -32,6 +32,19 @@ func (r Resource[T]) Load(ctx context.Context, c *Call) (T, error) {
 	return View(ctx, r.DB, func(tx *store.Tx) (T, error) { return r.Find(c, tx) })
 }
 
+// About answers with what ask finds out about the object that the path names.
+func (r Resource[T]) About(c *Call, ask func(context.Context, T) (any, error)) error {
+	v, err := r.Load(c.Context(), c)
+	if err != nil {
+		return err
+	}
+	answer, err := ask(c.Context(), v)
+	if err != nil {
+		return err
+	}
+	return c.JSON(answer)
+}
+
 // Alter changes the object that the path names. The change consists of its transaction, and its request has no body.
 func (r Resource[T]) Alter(c *Call, write func(*store.Tx, T) (T, error)) error {
 	return Change(r.Adapter, c, func(context.Context, None) (Step[T], error) {

@@ -47,6 +47,7 @@ func TestCancellingWaitsForWorkersOnly(t *testing.T) {
 	s.x.Release(now, execution.Offer{})
 	s.x.Apply(execution.Record{Returned: &execution.Giveback{Seqs: []int64{1}}}) // one may be released, two is out
 	d := &driver{queue: newSimCluster(), state: s, progress: &progress{}}
+	d.scripts = newScripter(t.Context(), s.plan, nil)
 	d.progress.row.Tasks = s.x.Counts()
 	d.watch.Judge(now.Add(-time.Hour), execution.Shortage{What: "nothing could run for an hour"})
 	d.watch.Shortage = ""

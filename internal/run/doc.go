@@ -1,9 +1,9 @@
 // Package run drives workflows on personal clusters: the effects around package execution, which decides.
 //
 // A run is one workflow on one cluster. It has a directory D that holds all of it: workflow.json (the workflow
-// as it was given), data (its files, shared by its tasks), tasks (a directory for each attempt), journal, and
-// at the end report.json and workflow-executed.json. The row in the store says only what the run as a whole is
-// doing; what became of each task is in the journal.
+// as it was given), data (its files, shared by its tasks), tasks (a directory for each attempt that runs, or left more
+// than its outputs), journal, and at the end report.json, workflow-executed.json and tasks.index. The row in the store
+// says only what the run as a whole is doing; what became of each task is in the journal.
 //
 // How it is built, from the inside out:
 //

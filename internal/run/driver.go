@@ -24,16 +24,17 @@ type driver struct {
 
 	prepared   *plan // nil: it is read from the run's directory
 	state      *state
-	journal    *journal
 	sink       *sink
+	scripts    *scripter
 	queue      Queue           // nil: the run is not attached yet
 	noQueue    string          // why not
 	cancelling bool            // the queue was told
+	rescued    string          // what the reason of its end says of a rescue file
 	watch      execution.Watch // over what the cluster offers, and whether the run has stalled
 
-	asks   chan func(*state) // questions to be answered by the goroutine
-	cancel chan struct{}     // holds a token once the row is CANCELLING
-	gone   chan struct{}     // closed when the run is driven no longer, and the manager knows
+	asks   chan func(*driver) // to be called by the goroutine, once it knows all that the cluster told
+	cancel chan struct{}      // holds a token once the row is CANCELLING
+	gone   chan struct{}      // closed when the run is driven no longer, and the manager knows
 }
 
 // drive drives the run until it is over, or until ctx ends: then everything stays as it is for the
@@ -54,7 +55,8 @@ func (d *driver) drive(ctx context.Context) {
 			d.wait(ctx, now)
 		}
 	}
-	if err := d.journal.close(); err != nil {
+	d.scripts.stop()
+	if err := d.sink.journal.close(); err != nil {
 		d.lg.Warn("closing the run's journal", "error", err)
 	}
 }
@@ -69,7 +71,8 @@ func (d *driver) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.state, d.journal, d.sink = state, journal, newSink(d.lg, journal)
+	d.state, d.sink = state, newSink(d.lg, journal)
+	d.scripts = newScripter(ctx, state.plan, d.sink)
 	d.watch.Patience = time.Duration(row.Options.Stall)
 	return nil
 }
@@ -89,14 +92,22 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 	if looked {
 		d.look(ctx, now)
 	}
+	lost := ""
+	if looked || d.state.x.Done() {
+		lost = d.state.plan.gone()
+	}
 	switch {
 	case d.progress.row.State == corral.RunCancelling:
 		over = d.stepCancelling(ctx)
+	case lost != "":
+		over = d.end(ctx, corral.RunFail, lost)
 	case d.state.x.Done():
 		over = d.finish(ctx)
 	default:
 		d.submit(now)
+		d.scripts.start(d.state.x, now)
 		if looked {
+			d.split()
 			d.judge(now)
 		}
 		over = d.watch.Stalled(now) && d.end(ctx, corral.RunStall, d.watch.Shortage)
@@ -107,13 +118,26 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 	return over
 }
 
-// read applies what the cluster told.
+// read applies what the cluster told and how scripts ended.
 func (d *driver) read() {
 	for _, rec := range d.sink.mail.empty() {
-		d.sink.over(d.state.x.Apply(rec))
+		over := d.state.x.Apply(rec)
+		d.kill() // first: the sink must know what the cluster may still assign
+		d.sink.over(over)
 		if rec.Assigned != nil {
 			d.watch.Move()
 		}
+		d.scripts.read(d.state.x, rec.Script)
+	}
+}
+
+// kill has the jobs killed that are not wanted any more. Before the run is attached they stay where they are.
+func (d *driver) kill() {
+	if d.queue == nil {
+		return
+	}
+	if jobs := execution.Kills(d.state.x); len(jobs) > 0 {
+		d.queue.Cancel(d.progress.row.ID, jobs...)
 	}
 }
 
@@ -133,7 +157,7 @@ func (d *driver) look(ctx context.Context, now time.Time) {
 	if len(news) == 0 {
 		return
 	}
-	if err := d.journal.append(news...); err != nil {
+	if err := d.sink.journal.append(news...); err != nil {
 		d.lg.Warn("what the cluster offers is not in the journal", "error", err)
 	}
 	for _, rec := range news {
@@ -159,6 +183,7 @@ func (d *driver) attach() {
 		d.sink.released(jobs)
 		queue.Expect(id, worker, d.state.plan.complete(jobs))
 	}
+	d.kill()
 }
 
 // submit hands the cluster what is ready. The sink must know the jobs first, because the cluster may assign one before
@@ -177,6 +202,14 @@ func (d *driver) submit(now time.Time) {
 	}
 }
 
+// split takes jobs of several tasks back that no worker has the time for any more: what is returned is released again,
+// in smaller ones.
+func (d *driver) split() {
+	if seqs, _ := execution.Misfits(d.state.x, d.watch.Offer); len(seqs) > 0 && d.queue != nil {
+		d.queue.Withdraw(d.progress.row.ID, seqs)
+	}
+}
+
 // wait sleeps until there may be something to do. A question is answered here, by the goroutine that owns the state,
 // and only after all mail has been read: whoever asks after the end of a task must see it.
 func (d *driver) wait(ctx context.Context, now time.Time) {
@@ -186,7 +219,7 @@ func (d *driver) wait(ctx context.Context, now time.Time) {
 	case <-d.sink.mail.filled:
 	case ask := <-d.asks:
 		d.read()
-		ask(d.state)
+		ask(d)
 	case <-d.cancel:
 		d.progress.cancelled(ctx)
 	}
@@ -219,7 +252,7 @@ func earlier(a, b time.Time) time.Time {
 // whatever there is.
 func (d *driver) judge(now time.Time) {
 	short := execution.Shortage{What: d.noQueue}
-	if err := d.journal.check(now); err != nil {
+	if err := d.sink.journal.check(now); err != nil {
 		short.What = err.Error()
 	} else if d.queue != nil {
 		short = d.state.x.Shortage(d.watch.Offer)
@@ -230,6 +263,7 @@ func (d *driver) judge(now time.Time) {
 // stepCancelling has the run's jobs killed and ends the run when none is left.
 func (d *driver) stepCancelling(ctx context.Context) (over bool) {
 	d.watch.Move() // nothing is released any more, so nothing is stuck
+	d.scripts.stop()
 	if d.queue != nil && !d.cancelling {
 		d.cancelling = true
 		d.queue.Cancel(d.progress.row.ID)

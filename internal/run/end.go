@@ -23,17 +23,17 @@ func (d *driver) finish(ctx context.Context) (over bool) {
 	return d.end(ctx, corral.RunSucceed, "")
 }
 
-// exists reports whether there is a file of this name.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // end writes the run's last files and moves its row. It reports whether the run is over: it is not if the store
 // could not be written, which is tried again, or if the run was cancelled meanwhile.
 func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (over bool) {
 	created := d.progress.row.CreatedAt
-	report := d.state.x.Report(created)
+	report := d.state.report(created)
+	if move != corral.RunSucceed {
+		if d.rescued == "" { // the store may refuse, and be asked again
+			d.rescued = d.rescue()
+		}
+		reason += d.rescued
+	}
 	if err := d.state.writeFiles(ctx, d.progress.db, created, report); err != nil {
 		d.lg.Warn("writing the run's report", "error", err)
 	}
@@ -67,7 +67,7 @@ func (s *state) writeFiles(ctx context.Context, db *store.DB, createdAt time.Tim
 	}
 	return errors.Join(err,
 		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed),
-		writeProfile(l.path(profileFile), executed, sites))
+		writeProfile(l.path(profileFile), executed, sites), indexOf(s).write(l))
 }
 
 // writeWorkflow writes a workflow in place of what is there.

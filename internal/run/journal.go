@@ -3,6 +3,8 @@ package run
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +43,7 @@ type journal struct {
 	mu   sync.Mutex // guards what follows
 	file *os.File   // nil: closed
 	end  int64      // just behind the last whole batch
-	torn bool       // the last write failed
+	torn int        // how many bytes the last write had that failed; 0: the last did not
 	buf  bytes.Buffer
 }
 
@@ -160,12 +162,17 @@ func (j *journal) append(records ...execution.Record) error {
 		return errClosed
 	}
 	j.buf.Reset()
-	for _, rec := range records {
-		body, err := json.Marshal(rec)
-		if err != nil {
+	encoder := json.NewEncoder(&j.buf)
+	for i := range records {
+		const head = "00000000 "
+		begin := j.buf.Len()
+		j.buf.WriteString(head)
+		if err := encoder.Encode(&records[i]); err != nil { // it ends the line, too
 			return fmt.Errorf("encoding a record: %w", err)
 		}
-		fmt.Fprintf(&j.buf, "%08x %s\n", checksum(body), body)
+		line := j.buf.Bytes()[begin:]
+		sum := binary.BigEndian.AppendUint32(nil, checksum(line[len(head):len(line)-1]))
+		hex.Encode(line, sum)
 	}
 	return j.writeLocked()
 }
@@ -174,24 +181,32 @@ func (j *journal) append(records ...execution.Record) error {
 // batch; the next one goes over it, because end has not moved.
 func (j *journal) writeLocked() error {
 	_, err := j.file.WriteAt(j.buf.Bytes(), j.end)
-	if j.torn = err != nil; j.torn {
+	if err != nil {
+		j.torn = max(j.torn, j.buf.Len())
 		_ = j.file.Truncate(j.end) // if this fails too, the piece is overwritten, or cut off later
 		return fmt.Errorf("writing the run's journal: %w", err)
 	}
+	j.torn = 0
 	j.end += int64(j.buf.Len())
 	return nil
 }
 
-// check reports why records cannot be written. If the last ones could not it tries again, with one that
-// says nothing.
+// check reports why records cannot be written. If the last ones could not it tries again, with one that says nothing
+// and is as long: on a full disk a short one might still fit.
 func (j *journal) check(now time.Time) error {
 	j.mu.Lock()
-	torn := j.torn
-	j.mu.Unlock()
-	if !torn {
+	defer j.mu.Unlock()
+	if j.torn == 0 || j.file == nil {
 		return nil
 	}
-	return j.append(execution.Record{At: execution.ToMsec(now)})
+	body, err := json.Marshal(execution.Record{At: execution.ToMsec(now)})
+	if err != nil {
+		return fmt.Errorf("encoding a record: %w", err)
+	}
+	body = append(body, bytes.Repeat([]byte{' '}, min(j.torn, lineMax/2))...)
+	j.buf.Reset()
+	fmt.Fprintf(&j.buf, "%08x %s\n", checksum(body), body)
+	return j.writeLocked()
 }
 
 // close closes the file; a later append fails.

@@ -255,3 +255,29 @@ func sealed(text []byte) []byte {
 	}
 	return lines
 }
+
+// A full disk may have room for a short record, but not for the one that failed: the journal is whole again only once
+// as much could be written.
+func TestCheckWritesAsMuchAsFailed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal")
+	j, _, err := openJournal(quiet(), path, time.Now(), func(execution.Record) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.torn = 5000
+	if err := errors.Join(j.check(time.UnixMilli(7)), j.check(time.UnixMilli(8)), j.close()); err != nil {
+		t.Fatal(err)
+	}
+	var got []execution.Record
+	again, cut, err := openJournal(quiet(), path, time.Now(), func(r execution.Record) { got = append(got, r) })
+	if err != nil || cut {
+		t.Fatalf("openJournal: cut %v, %v", cut, err)
+	}
+	if again.end < 5000 || !cmp.Equal(got, []execution.Record{{At: 7}}) {
+		t.Errorf("the journal has %d bytes and %v, want one record of 5,000", again.end, got)
+	}
+	if err := again.close(); err != nil {
+		t.Error(err)
+	}
+}

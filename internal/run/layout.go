@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/rerun"
 )
 
 // A layout is a run's directory D. Everything in it is ours or the run's tasks'; what lies there besides is never
@@ -27,6 +28,7 @@ const (
 	reportFile   = "report.json"
 	profileFile  = "profile.json"
 	journalFile  = "journal"
+	indexFile    = "tasks.index" // once the run is over
 	markerFile   = ".unfinished" // from before the first file until the run is started
 )
 
@@ -35,6 +37,15 @@ func (l layout) path(name string) string { return filepath.Join(l.dir, name) }
 // attempt returns the directory of an attempt at a task.
 func (l layout) attempt(task string, number int) string {
 	return filepath.Join(l.dir, executor.TasksDir, fmt.Sprintf("%s.%d", task, number))
+}
+
+// script returns the file of what the last try of a unit's script printed.
+func (l layout) script(unit string, post bool) string {
+	kind := ".pre"
+	if post {
+		kind = ".post"
+	}
+	return filepath.Join(l.dir, scriptDir, unit+kind)
 }
 
 // create makes the directory with the workflow and links to its own inputs. D must be new or empty. If
@@ -123,8 +134,8 @@ func (l layout) finish() error {
 // remove deletes what is the run's, the workflow and the marker last, and D itself if nothing else is in it. To repeat
 // it is safe; so is a D that is gone.
 func (l layout) remove() error {
-	names := []string{executedFile, reportFile, profileFile, executor.DataDir, executor.TasksDir, journalFile,
-		parcel.SpoolDir}
+	names := []string{executedFile, reportFile, profileFile, rerun.OriginFile, executor.DataDir, executor.TasksDir,
+		executor.OriginalsDir, journalFile, indexFile, parcel.SpoolDir, scriptDir}
 	there, err := l.names()
 	if err != nil {
 		return err

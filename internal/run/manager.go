@@ -21,6 +21,8 @@ type Manager struct {
 	db       *store.DB
 	clusters Clusters
 	home     home
+	indexes  indexes
+	notes    notes
 
 	changing sync.Mutex     // held while a run is moved from outside: cancelled, resumed, removed
 	running  sync.WaitGroup // of drivers
@@ -100,8 +102,9 @@ func (m *Manager) start(row corral.Run) {
 	}
 	lg := m.lg.With("run", row.ID)
 	d := &driver{
-		lg: lg, clusters: m.clusters, progress: &progress{lg: lg, db: m.db, row: row}, prepared: prepared,
-		asks: make(chan func(*state)), cancel: make(chan struct{}, 1), gone: make(chan struct{}),
+		lg: lg, clusters: m.clusters, prepared: prepared,
+		progress: &progress{lg: lg, db: m.db, row: row, notes: &m.notes},
+		asks:     make(chan func(*driver)), cancel: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	m.drivers[row.ID] = d
 	ctx := m.life
@@ -110,6 +113,7 @@ func (m *Manager) start(row corral.Run) {
 		m.mu.Lock()
 		delete(m.drivers, row.ID)
 		m.mu.Unlock()
+		m.notes.set(row.ID, "")
 		close(d.gone)
 	})
 }
@@ -149,32 +153,46 @@ func (m *Manager) Resume(ctx context.Context, actor string, id corral.RunID) (ro
 	if err != nil {
 		return corral.Run{}, err
 	}
-	tasks, err := m.renew(ctx, row)
+	return goOn(ctx, m, actor, row, func(*state) (execution.Record, error) {
+		return execution.Record{Resumed: true}, nil
+	})
+}
+
+// goOn lets a run go on that is still: with a record, made of its state, that leaves it something to do.
+func goOn(ctx context.Context, m *Manager, actor string, row corral.Run, with order) (corral.Run, error) {
+	tasks, err := renew(ctx, m.lg, row, with)
 	if err != nil {
 		return corral.Run{}, err
 	}
 	err = m.db.Write(ctx, actor, func(tx *store.Tx) error {
-		if _, err := tx.MoveRun(id, corral.RunResume, ""); err != nil {
+		if _, err := tx.MoveRun(row.ID, corral.RunResume, ""); err != nil {
 			return err
 		}
-		row, err = tx.SetRun(id, tasks, nil)
+		row, err = tx.SetRun(row.ID, tasks, nil)
 		return err
 	})
 	if err == nil {
-		m.Start(id)
+		m.Start(row.ID)
 	}
 	return row, err
 }
 
-// renew writes into the journal of a run that it is resumed. It comes before the move in the store: a
+// renew writes the record into the journal of a run that goes on. It comes before the move in the store: a
 // move without it would end again at once, while it alone does nothing.
-func (m *Manager) renew(ctx context.Context, row corral.Run) (corral.RunTasks, error) {
+func renew(ctx context.Context, lg *slog.Logger, row corral.Run, with order) (corral.RunTasks, error) {
 	now := now()
-	s, j, err := openState(ctx, m.lg, row, nil, now)
+	s, j, err := openState(ctx, lg, row, nil, now)
 	if err != nil {
 		return corral.RunTasks{}, err
 	}
-	rec := execution.Record{At: execution.ToMsec(now), Resumed: true}
+	rec, err := with(s)
+	if err == nil {
+		err = forgetIndex(layout{row.Dir})
+	}
+	if err != nil {
+		return corral.RunTasks{}, errors.Join(err, j.close())
+	}
+	rec.At = execution.ToMsec(now)
 	s.x.Apply(rec)
 	return s.x.Counts(), errors.Join(j.append(rec), j.close())
 }

@@ -35,7 +35,7 @@ func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 
 // of makes p the plan of a run, which has an id and a directory.
 func (p *plan) of(row corral.Run) *plan {
-	p.run, p.dir, p.mark = row.ID, row.Dir, executor.Mark(row.Dir)
+	p.run, p.dir, p.mark, p.pack = row.ID, row.Dir, executor.Mark(row.Dir), !row.Options.KeepTasks
 	return p
 }
 

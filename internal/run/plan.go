@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -23,8 +26,11 @@ type plan struct {
 	run  corral.RunID
 	dir  string
 	mark string // of dir, for workers on machines that have something else under its name
+	pack bool   // tasks that are done and made nothing leave no directory
 	flow *workflow.Workflow
 	spec execution.Spec
+
+	copyInputs bool // for all tasks
 }
 
 // shortest is what a task is assumed to take of which 0 was measured.
@@ -40,12 +46,12 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 	if err := cmp.Or(flow.Runnable(), flow.Schedulable()); err != nil {
 		return nil, err
 	}
-	clustering, err := corral.ParseClustering(o.Clustering)
+	how, err := clustering.Parse(o.Clustering)
 	if err != nil {
 		return nil, err
 	}
-	spec := execution.Spec{Graph: flow.Graph, Groups: clustering.Groups, Tasks: make([]execution.TaskSpec,
-		len(flow.Tasks))}
+	spec := execution.Spec{Graph: flow.Graph, Tasks: make([]execution.TaskSpec, len(flow.Tasks))}
+	done := flow.DoneBefore()
 	for i, estimate := range flow.Estimates(time.Duration(o.DefaultRuntime)) {
 		t := &flow.Tasks[i]
 		estimate = max(estimate, shortest)
@@ -55,26 +61,47 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 		}
 		spec.Tasks[i] = execution.TaskSpec{
 			ID: t.ID, CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB,
-			Estimate: estimate, Retries: retries,
+			Estimate: estimate, Retries: retries, Done: done[i],
 		}
 	}
-	return &plan{flow: flow, spec: spec}, nil
+	spec.Clusters = jobsOf(flow, spec.Tasks, how)
+	if err := addRules(&spec, flow, o); err != nil {
+		return nil, err
+	}
+	return &plan{flow: flow, spec: spec, copyInputs: o.Inputs == corral.CopyInputs}, nil
+}
+
+// jobsOf returns the tasks that become one job each; nil if each is one.
+func jobsOf(flow *workflow.Workflow, tasks []execution.TaskSpec, how clustering.Rule) [][]int {
+	if how == (clustering.Rule{}) {
+		return nil
+	}
+	all := make([]clustering.Task, len(tasks))
+	for i := range tasks {
+		all[i] = clustering.Task{Needs: tasks[i].Needs(), Estimate: tasks[i].Estimate, Label: flow.Tasks[i].Label()}
+	}
+	return clustering.Jobs(flow.Graph, all, how)
 }
 
 // index finds a task by its id.
 func (p *plan) index(id string) (int, error) {
 	i := slices.IndexFunc(p.flow.Tasks, func(t workflow.Task) bool { return t.ID == id })
 	if i < 0 {
-		return 0, corral.Errorf(corral.NotFound, "run %d has no task %s", p.run, id)
+		return 0, noTask(p.run, id)
 	}
 	return i, nil
+}
+
+// noTask is the error about a task that a run does not have.
+func noTask(run corral.RunID, id string) error {
+	return corral.Errorf(corral.NotFound, "run %d has no task %s", run, id)
 }
 
 // complete adds to jobs what a worker needs and no decision does: where they run, and what their tasks run.
 func (p *plan) complete(jobs []execution.Job) []execution.Job {
 	for k := range jobs {
 		j := &jobs[k]
-		j.Run, j.Dir, j.Mark = p.run, p.dir, p.mark
+		j.Run, j.Dir, j.Mark, j.Pack, j.CopyInputs = p.run, p.dir, p.mark, p.pack, p.copyInputs
 		for n := range j.Tasks {
 			made, t := &j.Tasks[n], &p.flow.Tasks[j.Tasks[n].Index]
 			made.Argv, made.Inputs, made.Outputs, made.Timeout = t.Argv, t.Inputs, t.Outputs, t.Timeout
@@ -87,27 +114,87 @@ func (p *plan) complete(jobs []execution.Job) []execution.Job {
 	return jobs
 }
 
-// ownInputs finds the files that the workflow reads and no task of it writes, below dir. All that are
-// missing are named in one Invalid error.
-func ownInputs(flow *workflow.Workflow, dir string) ([]link, error) {
-	names := flow.OwnInputs()
-	if len(names) > 0 && !filepath.IsAbs(dir) {
+// inputs finds the files that must be there before the workflow runs, and what they are called: its own inputs below
+// dir, and what tasks have made that were done before, below doneDir or else below dir. All that are missing are named
+// in one Invalid error; those that a script may make before they are read do not count. Of what was made before, files
+// that no task needs are found too, if they are in doneDir: the results are then whole. So is what scripts need.
+func inputs(flow *workflow.Workflow, dir, doneDir string) ([]link, error) {
+	needed, scripted := flow.Needed(), flow.MadeByScripts()
+	if (len(needed) > 0 || flow.Scripts()) && !filepath.IsAbs(dir) {
 		return nil, corral.ErrorAt(corral.Invalid, "source_dir", "%q is not an absolute path", dir)
 	}
+	made := madeBefore(flow)
 	var links []link
 	var missing []string
-	for _, name := range names {
-		source := filepath.Join(dir, name)
-		if _, err := os.Stat(source); err != nil {
+	for _, name := range needed {
+		k := link{name, filepath.Join(dir, name)}
+		if made[name] {
+			k.from(doneDir)
+		}
+		delete(made, name)
+		if err := usable(k.source); err != nil {
+			if scripted[name] && errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
 			missing = append(missing, name+" ("+reason(err)+")")
 		}
-		links = append(links, link{name, source})
+		links = append(links, k)
+	}
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		if k := (link{name: name}); k.from(doneDir) {
+			links = append(links, k)
+		}
 	}
 	if len(missing) > 0 {
 		return nil, corral.ErrorAt(corral.Invalid, dir,
 			"the workflow's own inputs are missing here: %s", strings.Join(missing, ", "))
 	}
-	return links, nil
+	linked := make(map[string]bool)
+	for i := range flow.Tasks {
+		for _, f := range flow.Tasks[i].Outputs {
+			linked[f] = true
+		}
+	}
+	for _, k := range links {
+		linked[k.name] = true
+	}
+	return append(links, scriptLinks(flow, dir, linked)...), nil
+}
+
+// usable reports why a path cannot be an input. A pipe or a device is none: a task that opens one, or a worker that
+// sends it, may wait for ever.
+func usable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return err
+	}
+	return input.Regular(path, info)
+}
+
+// from has the link lead to the file of its name below a folder, if that is there. It leads to the file itself, not
+// to another run's link to it.
+func (k *link) from(dir string) bool {
+	if dir == "" {
+		return false
+	}
+	file, err := filepath.EvalSymlinks(filepath.Join(dir, k.name))
+	if err == nil {
+		k.source = file
+	}
+	return err == nil
+}
+
+// madeBefore are the files that tasks have made which were done before.
+func madeBefore(flow *workflow.Workflow) map[string]bool {
+	made := make(map[string]bool)
+	for i, done := range flow.DoneBefore() {
+		for _, f := range flow.Tasks[i].Outputs {
+			if done {
+				made[f] = true
+			}
+		}
+	}
+	return made
 }
 
 // reason is the last part of an error of package os: what the path is has been said already.

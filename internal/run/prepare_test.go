@@ -39,7 +39,7 @@ func TestPrepareRefuses(t *testing.T) {
 		{"relative source", api.NewRun{Workflow: good, SourceDir: "here"}, "source_dir"},
 		{"full dir", api.NewRun{Workflow: plain, Dir: full}, full + " is not empty: it has x"},
 		{"file for a dir", api.NewRun{Workflow: plain, Dir: filepath.Join(full, "x")}, "not a directory"},
-		{"clustering", api.NewRun{Workflow: plain, Options: corral.RunOptions{Clustering: "vertical"}}, "clustering"},
+		{"clustering", api.NewRun{Workflow: plain, Options: corral.RunOptions{Clustering: "diagonal"}}, "clustering"},
 		{"no groups", api.NewRun{Workflow: plain, Options: corral.RunOptions{Clustering: "horizontal=0"}}, "clustering"},
 	}
 	for _, tt := range tests {
@@ -101,7 +101,7 @@ func TestPrepareLaysOut(t *testing.T) {
 		if known := disk.Scatter(source) == nil; scattered != known {
 			t.Errorf("runs are scattered: %t (%v), want %t", scattered, err, known)
 		}
-		wanted := corral.RunOptions{Clustering: "none", Stall: s(300), DefaultRuntime: s(60)}
+		wanted := corral.RunOptions{Clustering: "none", CrashLimit: 5, Stall: s(300), DefaultRuntime: s(60)}
 		if row.Options != wanted || row.Labels["k"] != "v" || row.Workflow != "test" {
 			t.Errorf("row = %+v", row)
 		}

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -27,6 +29,7 @@ type progress struct {
 	db     *store.DB
 	row    corral.Run // as the store has it, but for progress that is not saved yet
 	saveAt time.Time  // not before this
+	notes  *notes     // for what the store cannot be told
 }
 
 // unsaved reports whether the store does not know these counts, or why nothing runs.
@@ -53,7 +56,10 @@ func (p *progress) save(ctx context.Context, now time.Time, tasks corral.RunTask
 	if err != nil {
 		p.saveAt = now.Add(retryAfter)
 		p.lg.Warn("saving the run's progress", "error", err)
+		p.notes.set(p.row.ID, cmp.Or(shortage, fmt.Sprintf("its progress cannot be saved: %v", err)))
+		return
 	}
+	p.notes.set(p.row.ID, "")
 }
 
 // reread takes over what the store says of the run's state, and why.

@@ -15,10 +15,18 @@ type Queue interface {
 	Attach(run corral.RunID, sink dispatch.Sink)
 	// Detach forgets the run and its jobs; the sink is not called again.
 	Detach(run corral.RunID)
+	Jobs
+}
+
+// Jobs are those of a queue.
+type Jobs interface {
 	// Submit queues jobs of an attached run.
 	Submit(jobs []execution.Job)
-	// Cancel kills what runs of the run and returns all its jobs, through the sink.
-	Cancel(run corral.RunID)
+	// Cancel kills what runs of the run and returns all its jobs, through the sink; if jobs are named, by their
+	// numbers, these alone. One that the queue does not have is none.
+	Cancel(run corral.RunID, jobs ...int64)
+	// Withdraw returns jobs of the run that no worker has, through the sink. It leaves the others as they are.
+	Withdraw(run corral.RunID, seqs []int64)
 	// Expect says that worker may have these jobs, from before a restart. If it does not come back
 	// with them in time, they are returned.
 	Expect(run corral.RunID, worker string, jobs []execution.Job)

@@ -100,7 +100,7 @@ func (c *simCluster) lose(id string) {
 	slices.SortFunc(keys, func(a, b execution.Key) int { return cmp.Compare(a.Seq, b.Seq) })
 	c.tell(func() {
 		for _, k := range keys {
-			c.sink(k.Run).Returned([]execution.Key{k}, true, "worker "+id+" was lost")
+			c.sink(k.Run).Returned([]execution.Key{k}, true, time.Time{}, "worker "+id+" was lost")
 		}
 	})
 }
@@ -124,9 +124,9 @@ func (c *simCluster) sink(run corral.RunID) dispatch.Sink {
 // nobody takes nothing: corrald is not there.
 type nobody struct{}
 
-func (nobody) Assigned(string, []execution.Key) error { return errClosed }
-func (nobody) Finished([]execution.Result) error      { return errClosed }
-func (nobody) Returned([]execution.Key, bool, string) {}
+func (nobody) Assigned(string, []execution.Key) error            { return errClosed }
+func (nobody) Finished([]execution.Result) error                 { return errClosed }
+func (nobody) Returned([]execution.Key, bool, time.Time, string) {}
 
 // restart forgets what dies with corrald: the queue. Workers go on.
 func (c *simCluster) restart() {
@@ -179,7 +179,7 @@ func (c *simCluster) Submit(jobs []execution.Job) {
 	for _, j := range jobs {
 		h := &simHeld{job: j}
 		h.match = matching.Job[*simHeld]{
-			Value: h, Run: c.runOf(j.Run), Priority: j.Priority,
+			Value: h, Run: c.runOf(j.Run), Class: j.Class, Priority: j.Priority,
 			Needs: matching.Resources{Resources: j.Needs(), Time: j.Estimate()},
 		}
 		c.matcher.Push(&h.match)
@@ -188,19 +188,30 @@ func (c *simCluster) Submit(jobs []execution.Job) {
 	c.calls.Go(c.match)
 }
 
-func (c *simCluster) Cancel(run corral.RunID) {
+func (c *simCluster) Cancel(run corral.RunID, jobs ...int64) {
+	is := func(key execution.Key) bool { return len(jobs) == 0 || slices.Contains(jobs, key.Seq) }
 	c.mu.Lock()
 	var gone []execution.Key
-	for _, h := range c.matcher.Remove(c.runOf(run)) {
+	for _, h := range c.matcher.RemoveIf(c.runOf(run), func(h *simHeld) bool { return is(h.job.Key()) }) {
 		gone = append(gone, h.job.Key())
 	}
 	for key, h := range c.held {
-		if key.Run == run && h.timer.Stop() {
+		if key.Run == run && is(key) && h.timer.Stop() {
 			c.calls.Go(func() { c.end(h, 0, execution.Cancelled) })
 		}
 	}
 	c.mu.Unlock()
-	c.calls.Go(func() { c.tell(func() { c.sink(run).Returned(gone, false, "cancelled") }) })
+	c.calls.Go(func() { c.tell(func() { c.sink(run).Returned(gone, false, time.Time{}, "cancelled") }) })
+}
+
+func (c *simCluster) Withdraw(run corral.RunID, seqs []int64) {
+	c.mu.Lock()
+	var gone []execution.Key
+	for _, h := range c.matcher.RemoveFunc(c.runOf(run), func(h *simHeld) bool { return slices.Contains(seqs, h.job.Seq) }) {
+		gone = append(gone, h.job.Key())
+	}
+	c.mu.Unlock()
+	c.calls.Go(func() { c.tell(func() { c.sink(run).Returned(gone, false, time.Time{}, "withdrawn") }) })
 }
 
 func (c *simCluster) Expect(run corral.RunID, worker string, jobs []execution.Job) {
@@ -216,7 +227,9 @@ func (c *simCluster) Expect(run corral.RunID, worker string, jobs []execution.Jo
 	}
 	c.mu.Unlock()
 	if len(gone) > 0 {
-		c.calls.Go(func() { c.tell(func() { c.sink(run).Returned(gone, true, "its worker came back without it") }) })
+		c.calls.Go(func() {
+			c.tell(func() { c.sink(run).Returned(gone, true, time.Time{}, "its worker came back without it") })
+		})
 	}
 }
 
@@ -315,7 +328,7 @@ func (c *simCluster) report(h *simHeld, k int, r execution.Result) {
 	h.worker.slot.Release(&h.match, time.Now())
 	c.mu.Unlock()
 	if k+1 < len(h.job.Tasks) {
-		c.tell(func() { c.sink(h.job.Run).Returned([]execution.Key{h.job.Key()}, false, "cancelled") })
+		c.tell(func() { c.sink(h.job.Run).Returned([]execution.Key{h.job.Key()}, false, time.Time{}, "cancelled") })
 	}
 	c.match()
 }

@@ -19,7 +19,9 @@ type sink struct {
 	lg      *slog.Logger
 	journal *journal
 	mail    *mailbox
-	owed    []execution.Record // told to the driver, but refused by the journal; the cluster's calls own it
+
+	order sync.Mutex         // held from a record's place in the journal to the same place in the mail; guards owed
+	owed  []execution.Record // told to the driver, but refused by the journal
 
 	mu   sync.Mutex                 // guards what follows
 	jobs map[int64][]execution.Task // :: number of a released job → its tasks, which the cluster has, too
@@ -90,7 +92,7 @@ const returnSize = 10_000
 // Returned implements dispatch.Sink. It cannot refuse: if the journal does, the driver is told all the
 // same, and the record goes in before the next that is taken. After a restart in between the jobs are
 // still as assigned, and will be returned again.
-func (s *sink) Returned(jobs []execution.Key, started bool, reason string) {
+func (s *sink) Returned(jobs []execution.Key, started bool, until time.Time, reason string) {
 	at := execution.ToMsec(time.Now())
 	var records []execution.Record
 	for part := range slices.Chunk(jobs, returnSize) {
@@ -98,23 +100,45 @@ func (s *sink) Returned(jobs []execution.Key, started bool, reason string) {
 		for k, key := range part {
 			seqs[k] = key.Seq
 		}
-		back := &execution.Giveback{Seqs: seqs, Started: started, Reason: reason}
+		back := &execution.Giveback{Seqs: seqs, Started: started, Until: execution.ToMsec(until), Reason: reason}
 		records = append(records, execution.Record{At: at, Returned: back})
 	}
 	if err := s.keep(records); err != nil {
 		s.lg.Error("return of jobs is not in the journal yet", "jobs", len(jobs), "error", err)
+		s.order.Lock()
+		defer s.order.Unlock()
 		s.owed = append(s.owed, records...)
 		s.mail.put(records)
 	}
 }
 
+// scripted writes the end of a script into the journal, and hands it on. Scripts end side by side, and beside what the
+// cluster tells.
+func (s *sink) scripted(end *execution.ScriptEnd) error {
+	return s.keep([]execution.Record{{At: end.Ended, Script: end}})
+}
+
 // keep writes records into the journal, behind those that are owed to it, and hands them on.
 func (s *sink) keep(records []execution.Record) error {
+	s.order.Lock()
+	defer s.order.Unlock()
 	if err := s.journal.append(slices.Concat(s.owed, records)...); err != nil {
 		return err
 	}
 	s.owed = nil
 	s.mail.put(records)
+	return nil
+}
+
+// note is keep of a record of the driver's own: the driver applies it when it comes to it in the mail, in the order in
+// which a replay would.
+func (s *sink) note(record execution.Record) error {
+	s.order.Lock()
+	defer s.order.Unlock()
+	if err := s.journal.append(record); err != nil {
+		return err
+	}
+	s.mail.put([]execution.Record{record})
 	return nil
 }
 

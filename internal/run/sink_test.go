@@ -44,7 +44,7 @@ func TestReturnThatJournalRefusedIsMadeUpFor(t *testing.T) {
 	first := assign("w1")
 	healthy := j.file
 	j.file = full
-	sink.Returned([]execution.Key{first}, true, "w1 was lost")
+	sink.Returned([]execution.Key{first}, true, time.Time{}, "w1 was lost")
 	j.file = healthy
 	second := assign("w2")
 	if err := sink.Finished([]execution.Result{{Key: second, Attempt: 2, Status: execution.Done, Worker: "w2"}}); err != nil {
@@ -75,7 +75,7 @@ func TestReturnOfManyJobsCanBeRead(t *testing.T) {
 	for k := range jobs {
 		jobs[k] = execution.Key{Run: 1, Seq: 1<<32 + int64(k)}
 	}
-	newSink(quiet(), j).Returned(jobs, false, "cancelled")
+	newSink(quiet(), j).Returned(jobs, false, time.Time{}, "cancelled")
 	if err := j.close(); err != nil {
 		t.Fatal(err)
 	}

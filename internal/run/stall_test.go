@@ -154,7 +154,7 @@ func TestJournalThatTakesNothingStalls(t *testing.T) {
 				if err := w.manager.look(t.Context(), row.ID, func(*state) {}); err != nil { // it is open
 					t.Fatal(err)
 				}
-				j := w.manager.driver(row.ID).journal
+				j := w.manager.driver(row.ID).sink.journal
 				swap := func() {
 					j.mu.Lock()
 					defer j.mu.Unlock()

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/corral-pilot/corral"
@@ -30,7 +31,8 @@ func (s *state) listing() []api.Task {
 		t := s.x.Task(i)
 		all[i] = api.Task{
 			ID: s.plan.flow.Tasks[i].ID, State: t.State, Attempts: t.Begun, Worker: t.Worker,
-			Reason: t.Reason, StartedAt: t.StartedAt, EndedAt: t.EndedAt,
+			Reason: t.Reason, Cause: string(t.Cause), StartedAt: t.StartedAt, EndedAt: t.EndedAt,
+			ChangedInputs: slices.Clone(t.Changed),
 		}
 		if !t.EndedAt.IsZero() {
 			all[i].ExitStatus = new(t.Exit)
@@ -62,16 +64,35 @@ func (s *state) executions() []workflow.Execution {
 // failure names the tasks that failed for good, in a sentence, and where to read more if the first one wrote
 // anything, which one that could not be begun did not; "" if there are none.
 func (s *state) failure(exists func(path string) bool) string {
-	failed := s.x.Failed()
-	if len(failed) == 0 {
+	verdict := execution.VerdictOf(s.x)
+	switch failed := verdict.Tasks; {
+	case verdict.Status == 0:
 		return ""
+	case verdict.Abort != "":
+		return verdict.Abort
+	case len(failed) == 0 && len(verdict.Subs) > 0:
+		return fmt.Sprintf("subworkflow %s failed: %s", verdict.Subs[0].Name, verdict.Subs[0].Why)
+	case len(failed) == 0:
+		return fmt.Sprintf("the workflow ended with exit status %d", verdict.Status)
 	}
+	failed := verdict.Tasks
 	t, task := s.x.Task(failed[0]), &s.plan.flow.Tasks[failed[0]]
 	how := cmp.Or(t.Reason, fmt.Sprintf("exit status %d", t.Exit))
-	text := fmt.Sprintf("task %s failed (%s) in attempt %d", task.ID, how, t.Begun)
-	stderr := layout{s.plan.dir}.attempt(task.ID, t.Begun) + "/" + cmp.Or(task.Stderr, LogStderr)
-	if exists(stderr) {
-		text += "; see " + stderr
+	text := fmt.Sprintf("task %s failed (%s)", task.ID, how)
+	if t.Begun > 0 {
+		text += fmt.Sprintf(" in attempt %d", t.Begun)
+	} else {
+		text += " before it began"
+	}
+	l := layout{s.plan.dir}
+	left := l.attempt(task.ID, t.Begun) + "/" + cmp.Or(task.Stderr, LogStderr)
+	for _, post := range []bool{false, true} {
+		if strings.HasPrefix(how, scriptFailed(post)) {
+			left = l.script(task.ID, post)
+		}
+	}
+	if exists(left) {
+		text += "; see " + left
 	}
 	if n := len(failed) - 1; n > 0 {
 		text += fmt.Sprintf("; failed too: %s", s.names(failed[1:], 3))

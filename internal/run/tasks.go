@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // The files that can be had of an attempt.
@@ -28,23 +30,35 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 // Tasks lists the tasks of a run in the order of its workflow.
 func (m *Manager) Tasks(ctx context.Context, id corral.RunID) ([]api.Task, error) {
 	var tasks []api.Task
-	err := m.look(ctx, id, func(s *state) { tasks = s.listing() })
+	err := lookThrough(ctx, m, id, func(s *state) { tasks = s.listing() },
+		func(_ corral.Run, x *index) { tasks = x.listed() })
 	return tasks, err
+}
+
+// lookThrough is look that asks the index of a run that is over, where there is one.
+func lookThrough(
+	ctx context.Context, m *Manager, id corral.RunID, fn func(*state), indexed func(corral.Run, *index),
+) error {
+	if m.driver(id) == nil {
+		row, err := readRow(ctx, m.db, id)
+		if err != nil {
+			return err
+		}
+		if row.State.Over() {
+			if x := m.indexes.get(row); x != nil {
+				indexed(row, x)
+				return nil
+			}
+		}
+	}
+	return m.look(ctx, id, fn)
 }
 
 // look calls fn with the state of a run. A run that is driven answers itself, in the goroutine that owns the state, so
 // fn must be quick and must not keep it. Otherwise the state is read from the run's directory.
 func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) error {
-	if d := m.driver(id); d != nil {
-		done := make(chan struct{})
-		select {
-		case d.asks <- func(s *state) { fn(s); close(done) }:
-			<-done
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-d.gone: // it is over, or corrald is stopping
-		}
+	if asked, err := ask(ctx, m.driver(id), func(d *driver) { fn(d.state) }); asked || err != nil {
+		return err
 	}
 	row, err := readRow(ctx, m.db, id)
 	if err != nil {
@@ -58,20 +72,57 @@ func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) er
 	return nil
 }
 
+// ask has a driver call fn in its goroutine; false: there is none, because the run is over or corrald is stopping.
+func ask(ctx context.Context, d *driver, fn func(*driver)) (asked bool, err error) {
+	if d == nil {
+		return false, nil
+	}
+	done := make(chan struct{})
+	select {
+	case d.asks <- func(d *driver) { fn(d); close(done) }:
+		<-done
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-d.gone:
+		return false, nil
+	}
+}
+
 // Log opens a file that an attempt at a task left: LogStdout, LogStderr or LogRecord. attempt 0 is the
-// last one. The caller closes it. A task, an attempt or a file that is not there is a NotFound error.
-func (m *Manager) Log(ctx context.Context, id corral.RunID, task string, attempt int, which string) (*os.File, error) {
-	var places []place
+// last one. The caller closes it. A task, an attempt or a file that is not there is a NotFound error. What a packed
+// attempt would have left is told from the journal.
+func (m *Manager) Log(
+	ctx context.Context, id corral.RunID, task string, attempt int, which string,
+) (io.ReadCloser, error) {
+	var t logged
+	var r room
 	var asked error
-	err := m.look(ctx, id, func(s *state) { places, asked = s.places(task, attempt, which) })
+	err := lookThrough(ctx, m, id, func(s *state) {
+		r = room{s.plan.run, layout{s.plan.dir}, s.plan.pack}
+		t, asked = s.task(task)
+	}, func(row corral.Run, x *index) {
+		r = room{row.ID, layout{row.Dir}, !row.Options.KeepTasks}
+		t, asked = x.task(id, task)
+	})
 	if err := cmp.Or(err, asked); err != nil {
+		return nil, err
+	}
+	places, packed, err := r.places(t, attempt, which)
+	if err != nil {
 		return nil, err
 	}
 	for _, p := range places {
 		f, err := p.open()
-		if !errors.Is(err, fs.ErrNotExist) {
-			return f, err
+		if err == nil {
+			return f, nil
 		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if packed != nil && packed.gone() {
+		return packed.open(which)
 	}
 	return nil, corral.Errorf(corral.NotFound, "task %s of run %d left no %s", task, id, which)
 }
@@ -96,30 +147,72 @@ func (p place) open() (*os.File, error) {
 	return f, nil
 }
 
-// places returns where a file of an attempt may be: in its directory, or, when the task declares it as
-// an output file, where outputs are published.
-func (s *state) places(task string, attempt int, which string) ([]place, error) {
-	i, err := s.plan.index(task)
+// A room is where the attempts at a run's tasks leave their files.
+type room struct {
+	run    corral.RunID
+	layout layout
+	pack   bool
+}
+
+// A logged is what is to be known of a task to find what its attempts left.
+type logged struct {
+	index          int
+	id             string
+	argv           []string
+	last           int  // attempt
+	done           bool // by that
+	stdout, stderr stream
+}
+
+// A stream is what a task calls one of its output streams, empty for the usual name, and whether that is an output.
+type stream struct {
+	name   string
+	output bool
+}
+
+// task tells what the log of a task needs.
+func (s *state) task(id string) (logged, error) {
+	i, err := s.plan.index(id)
 	if err != nil {
-		return nil, err
+		return logged{}, err
 	}
-	t := &s.plan.flow.Tasks[i]
-	name := which
+	t, info := &s.plan.flow.Tasks[i], s.x.Task(i)
+	l := logged{index: i, id: id, argv: t.Argv, last: info.Begun, done: info.State == corral.TaskDone}
+	l.stdout, l.stderr = streamsOf(t)
+	return l, nil
+}
+
+// streamsOf returns the output streams of a task.
+func streamsOf(t *workflow.Task) (stdout, stderr stream) {
+	return stream{t.Stdout, slices.Contains(t.Outputs, cmp.Or(t.Stdout, LogStdout))},
+		stream{t.Stderr, slices.Contains(t.Outputs, cmp.Or(t.Stderr, LogStderr))}
+}
+
+// places returns where a file of an attempt may be: in its directory, or, when the task declares it as
+// an output file, where outputs are published. For an attempt that may be packed, and for a file that it then left
+// empty or in the journal, it returns that, too.
+func (r room) places(t logged, attempt int, which string) ([]place, *packed, error) {
+	var of stream
 	switch which {
 	case LogStdout:
-		name = cmp.Or(t.Stdout, LogStdout)
+		of = t.stdout
 	case LogStderr:
-		name = cmp.Or(t.Stderr, LogStderr)
+		of = t.stderr
 	case LogRecord:
 	default:
-		return nil, corral.Errorf(corral.Invalid, "%q is none of %s, %s, %s", which, LogStdout, LogStderr, LogRecord)
+		return nil, nil, corral.Errorf(corral.Invalid, "%q is none of %s, %s, %s",
+			which, LogStdout, LogStderr, LogRecord)
 	}
-	last := s.x.Task(i).Begun
-	attempt = cmp.Or(attempt, last)
-	l := layout{s.plan.dir}
-	places := []place{{l.attempt(task, attempt), name}}
-	if attempt == last && slices.Contains(t.Outputs, name) {
-		places = append(places, place{l.path(executor.DataDir), name})
+	name := cmp.Or(of.name, which)
+	attempt = cmp.Or(attempt, t.last)
+	places := []place{{r.layout.attempt(t.id, attempt), name}}
+	switch {
+	case attempt != t.last:
+		return places, nil, nil
+	case of.output:
+		return append(places, place{r.layout.path(executor.DataDir), name}), nil, nil
+	case !t.done || !r.pack:
+		return places, nil, nil
 	}
-	return places, nil
+	return places, &packed{room: r, logged: t}, nil
 }

@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral/condor/eventlog"
@@ -92,9 +93,24 @@ func (b *book) fail(j *job, now time.Time, reason string) {
 // cancel ends all jobs that the run waits for. It returns those that no worker has started, which are forgotten; of
 // the others there is more to tell.
 func (b *book) cancel(now time.Time) (waiting []*job) {
+	return b.end(now, func(*job) bool { return true })
+}
+
+// kill is cancel of some jobs, which are to leave the schedd, too: others stay there.
+func (b *book) kill(now time.Time, is func(*job) bool) (waiting []*job) {
+	for _, j := range b.jobs {
+		if is(j) && j.claimed && j.end == nil && j.id != none {
+			b.leaving[j.id] = true
+		}
+	}
+	return b.end(now, is)
+}
+
+// end ends those of the jobs that the run waits for which are so.
+func (b *book) end(now time.Time, is func(*job) bool) (waiting []*job) {
 	for _, j := range b.jobs {
 		switch {
-		case !j.claimed || j.end != nil:
+		case !is(j) || !j.claimed || j.end != nil:
 		case j.worker == "":
 			waiting = append(waiting, j)
 			b.forget(j)
@@ -102,6 +118,21 @@ func (b *book) cancel(now time.Time) (waiting []*job) {
 			j.end = &ending{how: cancelled, reason: "cancelled", at: now}
 			b.touched[j] = true
 		}
+	}
+	return waiting
+}
+
+// withdraw forgets jobs that no worker has started, returns them, and has those leave the queue that are in it.
+func (b *book) withdraw(seqs []int64) (waiting []*job) {
+	for _, j := range b.jobs {
+		if !j.claimed || j.end != nil || j.worker != "" || !slices.Contains(seqs, j.Seq) {
+			continue
+		}
+		if j.id != none {
+			b.leaving[j.id] = true
+		}
+		b.forget(j)
+		waiting = append(waiting, j)
 	}
 	return waiting
 }

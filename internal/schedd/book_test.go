@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/embedded/parcel"
@@ -81,6 +82,24 @@ func (b *book) fates() map[int64]string {
 // noWorker is why HTCondor holds a job whose schedd was killed while the job's shadow started: by then the schedd has
 // forgotten the worker whose ad names the executor.
 const noWorker = "Cannot expand $$ expression (CorralPilot)."
+
+// A job that HTCondor holds because it took too much memory has failed for that, and only then.
+func TestHeldForItsMemory(t *testing.T) {
+	t.Parallel()
+	for why, want := range map[string]execution.Cause{
+		"Error from slot1@g: " + condor.TookMemory + ".": execution.OverMemory, "no disk": "", noWorker: "",
+	} {
+		j := &job{Job: execution.Job{Run: 1, Seq: 1, Tasks: []execution.Task{{Index: 0, Attempt: 1}}}}
+		j.held(time.Unix(1e9, 0), why)
+		if got := j.all(execution.Failed, j.end.reason)[0]; got.Cause != want || got.Reason == "" {
+			t.Errorf("%s: %+v, want cause %q", why, got, want)
+		}
+	}
+	j := &job{end: &ending{how: removed}}
+	if j.held(time.Unix(1e9, 0), condor.TookMemory); j.end.cause != "" {
+		t.Error("a job that was removed before has failed for its memory")
+	}
+}
 
 func TestWhatEventsMean(t *testing.T) {
 	type events []eventlog.Event
@@ -382,5 +401,21 @@ func TestWaysOfFiles(t *testing.T) {
 	if results[0].Travel.In != 3*time.Second || results[1].Travel != (execution.Travel{}) ||
 		results[2].Travel.Out != 5*time.Second {
 		t.Errorf("of three tasks: %+v, want the inputs with the first and the outputs with the last", results)
+	}
+}
+
+// TestWithdraw: what no worker has started is forgotten and leaves the queue, also if the schedd does not have it yet.
+func TestWithdraw(t *testing.T) {
+	t.Parallel()
+	b := bookOf(1, 2, 3)
+	b.event(startEvent(2, 5, "w"), at(5))
+	b.claim(task(4), false)
+	var seqs []int64
+	for _, j := range b.withdraw([]int64{1, 2, 4, 9}) {
+		seqs = append(seqs, j.Seq)
+	}
+	slices.Sort(seqs)
+	if !slices.Equal(seqs, []int64{1, 4}) || len(b.leaving) != 1 || !b.leaving[id(1)] || len(b.jobs) != 2 {
+		t.Errorf("withdrawn %v, leaving %v, %d jobs left; want 1 and 4, 1, and two", seqs, b.leaving, len(b.jobs))
 	}
 }

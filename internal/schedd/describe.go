@@ -45,7 +45,7 @@ func (d description) of(jobs []*job) condor.Submit {
 	for _, j := range jobs {
 		ad := classad.Ad{
 			keyAttribute: j.key, "CorralSeq": j.Seq, "CorralTask": j.Tasks[0].ID,
-			"CorralRuntime": j.Estimate().Seconds(), "JobPrio": priority(j.Priority),
+			"CorralRuntime": j.Estimate().Seconds(), "JobPrio": priority(j.Class, j.Priority),
 			"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": memory(j.MemoryMiB),
 		}
 		if j.GPUs > 0 { // else HTCondor's matching looks at none
@@ -79,6 +79,12 @@ func memory(need int) classad.Expr {
 }
 
 // priority is an upward rank in whole seconds, which is enough of an order.
-func priority(rank float64) int64 {
+func priority(class int, rank float64) int64 {
+	if class != 0 {
+		rank = float64(class)*classStep + min(rank, classStep-1)
+	}
 	return int64(math.Round(max(-math.MaxInt32, min(rank, math.MaxInt32))))
 }
+
+// classStep is more than nearly all ranks: a job of a higher class goes first whatever its rank.
+const classStep = 1e6

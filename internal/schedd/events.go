@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/condor/eventlog"
+	"github.com/corral-pilot/corral/internal/execution"
 )
 
 // Names of attributes in the ads of jobs and events.
@@ -84,6 +86,9 @@ func (j *job) held(at time.Time, why string) {
 		return
 	}
 	j.over(failed, at, sentence("HTCondor could not run its job", why))
+	if j.end.how == failed && strings.Contains(why, condor.TookMemory) {
+		j.end.cause = execution.OverMemory
+	}
 }
 
 // prefix is what the schedd puts before a worker's reason: the slot's name, which users see elsewhere and without

@@ -217,6 +217,25 @@ func TestCancelReturnsEverything(t *testing.T) {
 	s.empty()
 }
 
+func TestKillLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.glidein("g", 1, nil)
+	dir := s.runDir()
+	q, r := s.one(sh(dir, 7, 1, "sleep 600"))
+	q.Submit([]execution.Job{sh(dir, 7, 2, "sleep 600"), sh(dir, 7, 3, "true")})
+	q.Cancel(7, 1, 2)
+	eventually(t, "end of the jobs", func() bool { return r.ended() == 3 })
+	statuses := map[execution.Status]int{}
+	for _, result := range r.results {
+		statuses[result.Status]++
+	}
+	if statuses[execution.Cancelled] != 1 || statuses[execution.Done] != 1 || r.returned[2] != "false cancelled" {
+		t.Errorf("results = %+v, returned %v", r.results, r.returned)
+	}
+	s.empty()
+}
+
 func TestSinkThatRefusesIsToldAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

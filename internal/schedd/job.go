@@ -40,6 +40,7 @@ var none eventlog.JobID
 // An ending is how a job's time in the schedd ended, or how we ended it.
 type ending struct {
 	how    how
+	cause  execution.Cause // of a failure, if it has one
 	reason string
 	at     time.Time
 
@@ -178,7 +179,7 @@ func (j *job) all(status execution.Status, reason string) []execution.Result {
 	for i, t := range j.Tasks {
 		results[i] = execution.Result{
 			Key: j.Key(), Index: t.Index, Attempt: t.Attempt, Status: status, Exit: -1, Reason: reason,
-			Worker: j.worker, StartedAt: j.started, EndedAt: j.end.at,
+			Cause: j.end.cause, Worker: j.worker, StartedAt: j.started, EndedAt: j.end.at,
 		}
 	}
 	return results

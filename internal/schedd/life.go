@@ -11,7 +11,9 @@ import (
 // submitted after a cancellation is not cancelled.
 type request struct {
 	submit, expect []execution.Job
+	withdraw       []int64 // numbers of jobs
 	cancel         bool
+	kill           []int64 // only these jobs, by their numbers
 }
 
 // A mailbox holds the run's requests until the tracker's goroutine takes them: the run never waits for HTCondor.

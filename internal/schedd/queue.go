@@ -121,8 +121,13 @@ func (q *Queue) Submit(jobs []execution.Job) {
 	}
 }
 
-// Cancel removes the run's jobs from the schedd and returns them all.
-func (q *Queue) Cancel(run corral.RunID) { q.ask(run, request{cancel: true}) }
+// Cancel removes the run's jobs from the schedd and returns them: all, or those that are named by their numbers.
+func (q *Queue) Cancel(run corral.RunID, jobs ...int64) {
+	q.ask(run, request{cancel: len(jobs) == 0, kill: jobs})
+}
+
+// Withdraw removes jobs that no worker has started from the schedd and returns them.
+func (q *Queue) Withdraw(run corral.RunID, seqs []int64) { q.ask(run, request{withdraw: seqs}) }
 
 // Expect looks for jobs from before a restart, whichever worker has them now.
 func (q *Queue) Expect(run corral.RunID, _ string, jobs []execution.Job) {

@@ -54,7 +54,7 @@ func (r *recorder) Finished(results []execution.Result) error {
 	return r.refuse
 }
 
-func (r *recorder) Returned(jobs []execution.Key, started bool, reason string) {
+func (r *recorder) Returned(jobs []execution.Key, started bool, _ time.Time, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range jobs {

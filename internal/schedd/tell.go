@@ -64,7 +64,7 @@ func (t *teller) ended(b *book, jobs []*job) bool {
 		}
 	}
 	for why, jobs := range back {
-		t.sink.Returned(keys(jobs), true, why)
+		t.sink.Returned(keys(jobs), true, time.Time{}, why)
 	}
 	for _, j := range jobs {
 		b.bury(j)

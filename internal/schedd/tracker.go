@@ -115,9 +115,29 @@ func (t *tracker) take(now time.Time) {
 		for _, j := range r.expect {
 			t.claim(j, true)
 		}
+		if len(r.withdraw) > 0 {
+			t.withdraw(r.withdraw, now)
+		}
 		if r.cancel {
 			t.cancel(now)
 		}
+		if len(r.kill) > 0 {
+			kill(t, now, r.kill)
+		}
+	}
+}
+
+// kill takes single jobs out of the queue and returns them to the run. The schedd is asked by the step that is under
+// way.
+func kill(t *tracker, now time.Time, jobs []int64) {
+	t.read(now)
+	t.teller.tell(&t.book, now) // a job that has ended was not killed
+	these := make(map[int64]bool, len(jobs))
+	for _, seq := range jobs {
+		these[seq] = true
+	}
+	if waiting := t.book.kill(now, func(j *job) bool { return these[j.Seq] }); len(waiting) > 0 {
+		t.teller.sink.Returned(keys(waiting), false, time.Time{}, "cancelled")
 	}
 }
 
@@ -146,7 +166,17 @@ func (t *tracker) cancel(now time.Time) {
 	}
 	t.outbox.clear()
 	if waiting := t.book.cancel(time.Now()); len(waiting) > 0 {
-		t.teller.sink.Returned(keys(waiting), false, "cancelled")
+		t.teller.sink.Returned(keys(waiting), false, time.Time{}, "cancelled")
+	}
+}
+
+// withdraw returns jobs to the run that no worker has started as far as the event log says, and has them leave the
+// queue. What one of them may do until then is lost: nothing of it is taken back.
+func (t *tracker) withdraw(seqs []int64, now time.Time) {
+	t.read(now)
+	t.teller.tell(&t.book, now)
+	if waiting := t.book.withdraw(seqs); len(waiting) > 0 {
+		t.teller.sink.Returned(keys(waiting), false, time.Time{}, "withdrawn")
 	}
 }
 

@@ -123,6 +123,7 @@ var between = map[string]func(*testing.T, *fixture){
 	"POST /v1/runs/1/cancel":                             func(_ *testing.T, f *fixture) { <-f.bench.submitted },
 	"POST /v1/runs/1/resume":                             waitForRun,
 	"GET /v1/runs/1?wait=SUCCEEDED,FAILED&timeout_s=60":  failTask,
+	"DELETE /v1/runs/1?purge=true":                       waitForRun,
 	"DELETE /v1/glideins/1?now=true":                     expire,
 }
 

@@ -34,7 +34,7 @@ func newGlideins(a *rest.Adapter, cfg Config) *glideinHandlers {
 		Object:  corral.ObjectGlidein,
 		ID:      func(g corral.Glidein) int64 { return int64(g.ID) },
 		Find: func(c *rest.Call, tx *store.Tx) (corral.Glidein, error) {
-			g, err := numbered(c, tx.Glidein)
+			g, err := rest.Numbered(c, tx.Glidein)
 			return present(cfg.Clusters, g)[0], err
 		},
 		Progress: func(list string) (func(corral.Glidein) api.Progress, error) {

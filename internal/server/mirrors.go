@@ -24,7 +24,7 @@ func newMirrors(a *rest.Adapter, cfg Config) *mirrorHandlers {
 		Object:  corral.ObjectMirror,
 		ID:      func(m corral.Mirror) int64 { return int64(m.ID) },
 		Find: func(c *rest.Call, tx *store.Tx) (corral.Mirror, error) {
-			return referred("mirror", c.Param("mirror"), tx.Mirror, tx.MirrorNamed)
+			return rest.Referred("mirror", c.Param("mirror"), tx.Mirror, tx.MirrorNamed)
 		},
 	}}
 }

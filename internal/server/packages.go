@@ -30,7 +30,7 @@ func newPackages(a *rest.Adapter, cfg Config) *packageHandlers {
 			if strings.HasPrefix(ref, "sha256:") {
 				byName = tx.PackageOf
 			}
-			return referred("package", ref, tx.Package, byName)
+			return rest.Referred("package", ref, tx.Package, byName)
 		},
 	}}
 }

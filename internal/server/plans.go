@@ -36,7 +36,7 @@ func newPlans(a *rest.Adapter, cfg Config) *planHandlers {
 			Adapter: a,
 			Object:  corral.ObjectPlan,
 			ID:      func(p corral.Plan) int64 { return int64(p.ID) },
-			Find:    func(c *rest.Call, tx *store.Tx) (corral.Plan, error) { return numbered(c, tx.Plan) },
+			Find:    func(c *rest.Call, tx *store.Tx) (corral.Plan, error) { return rest.Numbered(c, tx.Plan) },
 		}}
 }
 

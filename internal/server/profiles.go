@@ -24,7 +24,7 @@ func newProfiles(a *rest.Adapter) *profileHandlers {
 		Object:  corral.ObjectProfile,
 		ID:      func(p corral.Profile) int64 { return int64(p.ID) },
 		Find: func(c *rest.Call, tx *store.Tx) (corral.Profile, error) {
-			return referred("profile", c.Param("profile"), tx.Profile, func(name string) (corral.Profile, error) {
+			return rest.Referred("profile", c.Param("profile"), tx.Profile, func(name string) (corral.Profile, error) {
 				return tx.ProfileNamed(c.Actor(), name)
 			})
 		},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -23,14 +24,19 @@ import (
 type runHandlers struct {
 	rest.Resource[corral.Run]
 	runs *run.Manager
+	desk *draft.Desk // knows how tasks become jobs where that is left open
 }
 
 func newRuns(a *rest.Adapter, cfg Config) *runHandlers {
-	return &runHandlers{runs: cfg.Runs, Resource: rest.Resource[corral.Run]{
+	desk := draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, cfg.Machine)
+	return &runHandlers{runs: cfg.Runs, desk: desk, Resource: rest.Resource[corral.Run]{
 		Adapter: a,
 		Object:  corral.ObjectRun,
 		ID:      func(r corral.Run) int64 { return int64(r.ID) },
-		Find:    func(c *rest.Call, tx *store.Tx) (corral.Run, error) { return numbered(c, tx.Run) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Run, error) {
+			r, err := rest.Numbered(c, tx.Run)
+			return cfg.Runs.Noted(r)[0], err
+		},
 		Progress: func(list string) (func(corral.Run) api.Progress, error) {
 			u, err := api.ParseUntil(list, corral.RunStates)
 			return u.Run, err
@@ -42,13 +48,17 @@ func (h *runHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/runs", h.list, slices.Concat(listing, []string{"label", "cluster", "state"})...),
 		rest.Post("/v1/runs", h.create).WithBody(api.MaxRunBody), // the workflow is in it
+		rest.Post("/v1/runs/dry-run", h.dryRun).WithBody(api.MaxRunBody),
 		rest.Get("/v1/runs/:id", h.Get, waiting...),
 		rest.Delete("/v1/runs/:id", h.remove, "purge"),
 		rest.Post("/v1/runs/:id/cancel", h.cancel),
 		rest.Post("/v1/runs/:id/resume", h.resume),
 		rest.Get("/v1/runs/:id/history", h.History, paging...),
+		rest.Get("/v1/runs/:id/disk", h.disk),
 		rest.Get("/v1/runs/:id/profile", h.profile),
 		rest.Get("/v1/runs/:id/tasks", h.tasks, slices.Concat(paging, []string{"state"})...),
+		rest.Post("/v1/runs/:id/tasks/retry", h.ofTasks((*run.Manager).RetryTasks)),
+		rest.Post("/v1/runs/:id/tasks/cancel", h.ofTasks((*run.Manager).CancelTasks)),
 		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file"),
 	}
 }
@@ -60,7 +70,8 @@ func (h *runHandlers) list(c *rest.Call) error {
 		if narrow.Cluster, err = clusterFilter(tx, c.Query); err != nil {
 			return nil, err
 		}
-		return tx.Runs(narrow)
+		runs, err = tx.Runs(narrow)
+		return h.runs.Noted(runs...), err
 	})
 }
 
@@ -96,20 +107,46 @@ func (h *runHandlers) create(c *rest.Call) error {
 // prepare checks a request for a run and lays the run out on disk. Reading a large workflow takes a while, so it ends
 // when corrald stops.
 func (h *runHandlers) prepare(ctx context.Context, in api.NewRun) (*run.Prepared, error) {
-	if err := request.CheckRun(in); err != nil {
+	cluster, err := h.complete(ctx, &in)
+	if err != nil {
 		return nil, err
+	}
+	return h.runs.Prepare(ctx, cluster.ID, in)
+}
+
+// complete checks a request for a run, fills in what it leaves out, and finds its cluster.
+func (h *runHandlers) complete(ctx context.Context, in *api.NewRun) (corral.Cluster, error) {
+	if err := request.CheckRun(*in); err != nil {
+		return corral.Cluster{}, err
 	}
 	cluster, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Cluster, error) {
 		return clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster))
 	})
 	if err != nil {
-		return nil, err
+		return cluster, err
 	}
 	in.WorkflowName = cmp.Or(in.WorkflowName, "workflow")
-	if err := draft.AsPlanned(ctx, h.DB, &in); err != nil {
-		return nil, err
+	return cluster, cmp.Or(draft.AsPlanned(ctx, h.DB, in), h.desk.Cluster(ctx, in, cluster))
+}
+
+// dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
+func (h *runHandlers) dryRun(c *rest.Call) error {
+	var in api.NewRun
+	if _, err := rest.Decode(c, &in); err != nil {
+		return err
 	}
-	return h.runs.Prepare(ctx, cluster.ID, in)
+	var answer api.DryRun
+	err := h.UntilStop(c.Context(), func(ctx context.Context) error {
+		cluster, err := h.complete(ctx, &in)
+		if err == nil {
+			answer, err = h.runs.DryRun(ctx, cluster, in)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(answer)
 }
 
 // move is a change that internal/run commits by itself, because it touches the run's journal or directory too; the
@@ -143,6 +180,27 @@ func (h *runHandlers) resume(c *rest.Call) error {
 	}, corral.RunRunning)
 }
 
+// ofTasks asks something of single tasks, which is harmless to repeat, as a move is.
+func (h *runHandlers) ofTasks(
+	ask func(m *run.Manager, ctx context.Context, actor string, id corral.RunID, tasks []string) (corral.Run, error),
+) func(*rest.Call) error {
+	return func(c *rest.Call) error {
+		return rest.Change(h.Adapter, c, func(ctx context.Context, in api.TaskChoice) (rest.Step[corral.Run], error) {
+			r, err := h.Load(ctx, c)
+			if err == nil {
+				err = request.CheckTaskChoice(in)
+			}
+			if err == nil {
+				r, err = ask(h.runs, ctx, c.Actor(), r.ID, in.Tasks)
+			}
+			if err != nil {
+				return rest.Step[corral.Run]{}, err
+			}
+			return rest.Only(func(*store.Tx) (corral.Run, error) { return r, nil })
+		})
+	}
+}
+
 // remove hides the record of a run that is over; with purge its directory goes, too.
 func (h *runHandlers) remove(c *rest.Call) error {
 	purge := c.Query.Flag("purge")
@@ -162,7 +220,7 @@ func (h *runHandlers) tasks(c *rest.Call) error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	id, err := idParam[corral.RunID](c)
+	id, err := rest.IDOf[corral.RunID](c)
 	if err != nil {
 		return err
 	}
@@ -197,14 +255,36 @@ func (h *runHandlers) log(c *rest.Call) error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	id, err := idParam[corral.RunID](c)
+	r, err := h.Load(c.Context(), c)
 	if err != nil {
 		return err
 	}
-	f, err := h.runs.Log(c.Context(), id, c.Param("task"), 0, file)
+	f, err := h.runs.Log(c.Context(), r.ID, c.Param("task"), 0, file)
 	if err != nil {
 		return rest.Missing("task", err)
 	}
 	defer f.Close()
 	return c.File(f)
+}
+
+// disk answers with what the run's directory takes now.
+func (h *runHandlers) disk(c *rest.Call) error {
+	return h.About(c, func(ctx context.Context, r corral.Run) (any, error) { return run.Disk(ctx, r) })
+}
+
+// profile answers with what was measured of the run's tasks, as its end left it in the run's directory.
+func (h *runHandlers) profile(c *rest.Call) error {
+	r, err := h.Load(c.Context(), c)
+	if err != nil {
+		return err
+	}
+	p, err := run.Profile(c.Context(), r)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := p.WriteJSON(&text); err != nil {
+		return err
+	}
+	return c.Document("application/json", text.Bytes())
 }

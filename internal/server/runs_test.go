@@ -70,13 +70,18 @@ func (b *bench) Submit(jobs []execution.Job) {
 	}
 }
 
-func (b *bench) Cancel(id corral.RunID) {
+func (b *bench) Cancel(id corral.RunID, only ...int64) {
+	if len(only) > 0 {
+		return
+	}
 	b.mu.Lock()
 	sink, jobs := b.sinks[id], b.jobs[id]
 	delete(b.jobs, id)
 	b.mu.Unlock()
-	sink.Returned(jobs, false, "cancelled")
+	sink.Returned(jobs, false, time.Time{}, "cancelled")
 }
+
+func (b *bench) Withdraw(corral.RunID, []int64) {}
 
 func (b *bench) Expect(corral.RunID, string, []execution.Job) {}
 

@@ -66,7 +66,7 @@ func (h *siteHandlers) routes() []rest.Route {
 // siteOnRecord finds the site that the path names for a request that only looks: if no site has the name now, the last
 // one that had it.
 func siteOnRecord(c *rest.Call, tx *store.Tx) (corral.Site, error) {
-	return referred("site", c.Param("site"), tx.Site, tx.SiteLastNamed)
+	return rest.Referred("site", c.Param("site"), tx.Site, tx.SiteLastNamed)
 }
 
 // withAvoided is the site with the nodes that the next attempt there avoids. That follows from what attempts have

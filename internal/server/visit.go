@@ -185,7 +185,7 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 			return rest.Step[api.Probe]{}, entry(err)
 		}
 		return rest.Only(func(tx *store.Tx) (api.Probe, error) {
-			for _, said := range inWords(p) {
+			for _, said := range p.Words() {
 				if err := tx.Log(corral.ObjectSite, int64(site.ID), "probe", said); err != nil {
 					return p, err
 				}
@@ -208,23 +208,6 @@ func (v visitor) look(ctx context.Context, site corral.Site, cluster corral.Clus
 	network, err := v.prober.ProbeNetwork(ctx, site, cluster)
 	p.Network = &network
 	return p, err
-}
-
-// inWords is a probe as histories have it: a line for what the batch system says of itself, and one for the network if
-// that was measured.
-func inWords(p api.Probe) []string {
-	said := p.Facts.Batch
-	var queues []string
-	for _, q := range p.Facts.Queues {
-		queues = append(queues, q.Name)
-	}
-	if len(queues) > 0 {
-		said += ", queues: " + strings.Join(queues, ", ")
-	}
-	if p.Network == nil {
-		return []string{said}
-	}
-	return []string{said, p.Network.String()}
 }
 
 // probed finds the cluster for which the network of a probe is to be measured, none if that was not asked for, and

@@ -45,7 +45,7 @@ func (t *Tx) Ledger(id corral.SiteID) (cost.Ledger, error) {
 }
 
 // spent is what attempts at a site have cost so far, by plan, and what of it was billed when the batch system was asked
-// what it has left: 0 if it was not.
+// what it has left; if it never was, what was billed for those that are summed up.
 func (t *Tx) spent(site corral.Site, tariff cost.Tariff) (spent map[corral.PlanID]cost.Spending, known cost.Money,
 	err error) {
 	of := attemptsOf{site: site.ID}
@@ -170,7 +170,7 @@ func (t *Tx) holdings(of attemptsOf, each func(held)) error {
 	terms, args := of.conditions()
 	err := t.rows(`
 		select
-			glidein_id, -- an index has all that is asked of an attempt
+			glidein_id,
 			coalesce(`+labelledPlan+`, ''),
 			hosts,
 			cpus,

@@ -55,8 +55,8 @@ type RunFilter struct {
 	Labels  map[string]string // has all of these
 }
 
-// CreateRun stores r as RUNNING; its ID, State and times are set here. A Conflict error if its cluster
-// is DELETED, or if its directory is that of a run that is not DELETED.
+// CreateRun stores r as RUNNING; its ID, State and times are set here, its Reason is what it lacks now. A Conflict
+// error if its cluster is DELETED, or if its directory is that of a run that is not DELETED.
 func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
 	c, err := t.Cluster(r.Cluster)
 	if err == nil {
@@ -72,7 +72,7 @@ func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
 		return corral.Run{}, err
 	}
 	r.ID, r.Report, r.EndedAt = 0, nil, time.Time{}
-	r.State, r.Reason, r.CreatedAt, r.UpdatedAt = corral.RunRunning, "", t.now, t.now
+	r.State, r.CreatedAt, r.UpdatedAt = corral.RunRunning, t.now, t.now
 	return runs.create(t, r, string(r.State))
 }
 

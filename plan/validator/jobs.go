@@ -1,9 +1,6 @@
 package validator
 
-import (
-	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/dag"
-)
+import "github.com/corral-pilot/corral"
 
 // A begin is where and when a task of a job begins.
 type begin struct {
@@ -13,10 +10,10 @@ type begin struct {
 
 // follows says which tasks begin where and when another of their job ends; nil if no job has several tasks.
 func (c *checker) follows() (all []bool) {
-	if c.plan.Clustering.Groups == 0 {
+	jobs := c.jobs()
+	if jobs == nil {
 		return nil
 	}
-	jobs := c.jobs()
 	ends := make(map[begin]bool, len(c.plan.Schedule))
 	for _, at := range c.plan.Schedule {
 		if at.Task >= 0 && at.Task < len(jobs) && at.End > at.Start { // nothing follows itself
@@ -32,20 +29,14 @@ func (c *checker) follows() (all []bool) {
 	return all
 }
 
-// jobs returns for each task the number of the job that it is in.
+// jobs returns for each task the number of the job that it is in; nil if each is a job of its own.
 func (c *checker) jobs() []int {
-	tasks := c.problem.Work.Tasks
-	kinds, known := make([]int, len(tasks)), map[corral.Resources]int{} // only tasks of equal needs share a job
-	for i, t := range tasks {
-		k, ok := known[t.Needs]
-		if !ok {
-			k = len(known)
-			known[t.Needs] = k
-		}
-		kinds[i] = k
+	jobs := c.problem.Work.Jobs(c.plan.Clustering)
+	if jobs == nil {
+		return nil
 	}
-	all := make([]int, len(tasks))
-	for number, members := range dag.ByLevel(c.problem.Work.Graph, c.plan.Clustering.Groups, kinds) {
+	all := make([]int, len(c.problem.Work.Tasks))
+	for number, members := range jobs {
 		for _, i := range members {
 			all[i] = number
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
 )
@@ -208,7 +209,7 @@ func (c *checker) schedule() {
 			continue
 		}
 		on := there[at.Pilot]
-		c.unless(on.lasts(at.Computes(), t.Runtime, c.plan.Clustering.Groups > 0), "runtime",
+		c.unless(on.lasts(at.Computes(), t.Runtime, c.plan.Clustering.Kind != clustering.None), "runtime",
 			"task %s takes %s, its estimate is %s", t.ID, at.Computes(), on.pace.Speed.Takes(t.Runtime))
 		c.unless(on.travels(at, t.Bytes, follows != nil && follows[at.Task]), "transfer",
 			"files of task %s are on their way for %s, %d bytes take %s", t.ID, at.Transfer, t.Bytes,
@@ -232,7 +233,7 @@ func (c *checker) schedule() {
 type place struct {
 	hosts      int
 	host       corral.Resources
-	ready, end corral.Seconds
+	ready, end corral.Seconds // of its workers; until it ends they are there
 	pace       plan.Pace
 }
 
@@ -259,7 +260,7 @@ func (c *checker) places() (all []place) {
 		s := c.problem.Site(q.Site, q.Queue)
 		has := shapeOf(q, s).Host
 		has.DiskMiB = s.Host.DiskMiB
-		all = append(all, place{q.Hosts, has, q.Ready, q.End, s.Pace})
+		all = append(all, place{q.Hosts, has, q.Ready, q.End - corral.Seconds(c.problem.Cluster.Leave), s.Pace})
 	}
 	for _, q := range c.problem.Present {
 		all = append(all, place{q.Hosts, q.Host, corral.Seconds(q.Ready), corral.Seconds(q.End), q.Pace})
@@ -322,9 +323,14 @@ func (c *checker) precedence() {
 	for _, at := range c.plan.Schedule {
 		when[at.Task] = at
 	}
+	jobs := c.jobs()
 	for i := range when {
 		for _, parent := range c.problem.Work.Graph.Parents(i) {
-			if when[i].Start < when[parent].End+corral.Seconds(c.problem.Cluster.Hop) {
+			hop := corral.Seconds(c.problem.Cluster.Hop)
+			if jobs != nil && jobs[i] == jobs[parent] {
+				hop = 0 // the one follows the other in their job
+			}
+			if when[i].Start < when[parent].End+hop {
 				c.breach("precedence", "task %s starts at %s, its parent %s ends at %s", tasks[i].ID, when[i].Start,
 					tasks[parent].ID, when[parent].End)
 			}

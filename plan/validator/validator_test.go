@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/validator"
@@ -90,7 +91,7 @@ func TestLatencyOfEachJob(t *testing.T) {
 	for groups, want := range map[int]bool{1: false, 2: true} {
 		problem, p := two()
 		problem.Sites[0].Transfer.Latency = time.Duration(late)
-		p.Clustering.Groups = groups
+		p.Clustering = clustering.Levels(groups)
 		p.Schedule[0].End, p.Schedule[0].Transfer = hour+late, late
 		p.Schedule[1].Start, p.Schedule[1].End = hour+late, 2*hour+late
 		broken := false

@@ -52,7 +52,7 @@ func Spec(w plan.Work) execution.Spec {
 // Scenario returns the nth outcome of a plan, to be played.
 func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 	work := Spec(m.Work)
-	work.Groups = pl.Clustering.Groups
+	work.Clusters = m.Work.Jobs(pl.Clustering)
 	s := m.chance(work, seed)
 	for _, q := range pl.Pilots {
 		s.Asks = append(s.Asks, sim.Ask{Pilot: q, Idle: time.Duration(plan.LeaveAfter)})

@@ -35,17 +35,17 @@ func (v View) exposed(gone map[int]bool, more ...Pilot) (sum cost.Money) {
 	return sum
 }
 
-// expected is what the plan will have cost if each pilot is held until it has done its last task. Those that have none
+// expected is what the plan will have cost if each pilot leaves when it has done its last task. Those that have none
 // to do are let go soon: they are counted until the next decision.
 func (o *outlook) expected() (sum cost.Money) {
 	for i, q := range o.Pilots {
 		switch {
 		case q.started():
-			sum = sum.Plus(price(q.Tariff, q.spent(max(o.ends[i], o.Now+o.Grace))))
+			sum = sum.Plus(price(q.Tariff, q.spent(max(o.ends[i]+o.Problem.Cluster.Leave, o.Now+o.Grace))))
 		case q.Phase == Planned || q.Phase == Queued:
 			if o.ends[i] > 0 {
 				began := max(time.Duration(q.Submit)+q.Wait, o.Now)
-				sum = sum.Plus(price(q.Tariff, q.heldFor(max(0, o.ends[i]-began)+o.Grace)))
+				sum = sum.Plus(price(q.Tariff, q.heldFor(max(0, o.ends[i]-began)+o.Problem.Cluster.Leave)))
 			}
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner"
@@ -127,7 +129,7 @@ func (o *outlook) change(d *Decision) error {
 		o.left = o.without(closed)
 		o.look(o.left)
 		d.Predicted = prediction(o)
-		for _, i := range slices.Sorted(keys(closed)) {
+		for _, i := range slices.Sorted(maps.Keys(closed)) {
 			d.Drop = append(d.Drop, Drop{Pilot: o.Pilots[i].Number, Why: Walltime})
 		}
 		d.say("%d pilot(s) take no more tasks: their walltime ends too soon for the next ones", len(closed))
@@ -179,7 +181,7 @@ func (o *outlook) behind() bool { return o.Left > 0 || o.Now+o.End > o.target() 
 
 // options have what is left planned task by task: how tasks became jobs was decided when the run began.
 func options(o *outlook) planner.Options {
-	return planner.Options{Clustering: &corral.Clustering{}, Shape: o.Shape, Context: o.Context}
+	return planner.Options{Clustering: &clustering.Rule{}, Shape: o.Shape, Context: o.Context}
 }
 
 // add has pilots asked for: the cheapest with which the target is met, else those with which the end is soonest, if

@@ -67,6 +67,27 @@ func TestSlowHostsInARevision(t *testing.T) {
 	}
 }
 
+// TestLeavingCosts: what a pilot takes to leave is a part of what a plan is expected to cost, of each that has started,
+// and of each to come that will have tasks.
+func TestLeavingCosts(t *testing.T) {
+	t.Parallel()
+	cost := func(leave time.Duration) cost.Money {
+		v := scene(t)
+		v.Problem.Sites = nil
+		v.Pilots = append(v.Pilots, onePilot(1, revision.Queued))
+		v.Problem.Cluster.Leave = leave
+		d, err := revision.Decide(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Predicted.Cost
+	}
+	_, two := plan.CoreHours.Bill(plan.Pilot{Hosts: 1, CPUs: 2, End: corral.Seconds(time.Hour)})
+	if more := cost(time.Hour) - cost(0); more != two {
+		t.Errorf("an hour of leaving of two pilots costs %s more, want %s", more, two)
+	}
+}
+
 // wait has two more pilots wait for the end of the first task, for which all others wait.
 func wait(t *testing.T, v *revision.View) {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 func idle(o *outlook, closed map[int]bool) map[int]bool {
 	all := map[int]bool{}
 	for i, q := range o.Pilots {
-		if workless(o, i, closed) && q.Phase == Working && q.Idle > max(time.Second, 2*o.Problem.Cluster.Hop) {
+		if workless(o, i, closed) && q.Phase == Working && q.Idle > max(time.Second, o.Problem.Cluster.Hop) {
 			all[i] = true
 		}
 	}
@@ -49,7 +49,7 @@ func release(o *outlook, d *Decision, idle, unneeded map[int]bool) {
 	if len(all) == 0 {
 		return
 	}
-	for _, i := range slices.Sorted(keys(all)) {
+	for _, i := range slices.Sorted(maps.Keys(all)) {
 		why := Unneeded
 		if idle[i] {
 			why = Workless
@@ -59,16 +59,6 @@ func release(o *outlook, d *Decision, idle, unneeded map[int]bool) {
 	d.Predicted = prediction(o)
 	d.say("ahead: %d idle pilot(s) have no task to come, %d more are not needed; it ends after %s", len(idle),
 		len(unneeded), brief(d.Predicted.End))
-}
-
-func keys(m map[int]bool) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // spare adds pilots to dropped that are not submitted, and without which the end is still no later than the plan

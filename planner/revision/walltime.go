@@ -19,7 +19,7 @@ func doubt(p plan.Problem) float64 {
 		longest = max(longest, t.Runtime)
 	}
 	for _, s := range p.Sites {
-		lifetime = max(lifetime, s.Walltime-s.Overhead-s.Margin)
+		lifetime = max(lifetime, s.Walltime-s.Overhead-s.Margin-p.Cluster.Leave)
 	}
 	if withDoubt(longest) > lifetime {
 		return 0

@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/internal/node"
 	"github.com/corral-pilot/corral/internal/pilot/process"
+	"github.com/corral-pilot/corral/internal/proc"
 )
 
 // workerAttribute names the attribute of a worker's ad that has its id. Task reads it inside a job.
@@ -42,7 +43,7 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 		Times: condor.GlideinTimes{
 			Retire: end.Add(-min(retireMost, o.EndsIn/10)), End: end,
 			Update:  max(updateMin, min(updateMost, o.EndsIn/20)),
-			Measure: time.Duration(len(process.IDs())) * measureShare,
+			Measure: time.Duration(len(proc.IDs())) * measureShare,
 		},
 		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
 		Attributes: classad.Ad{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/pause"
@@ -33,7 +35,7 @@ func Task(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(dir, parcel.ResultFile), nil, 0o600); err != nil {
 		return err
 	}
-	worker, err := workerName(os.Getenv("_CONDOR_MACHINE_AD"))
+	worker, slot, err := slotOf(os.Getenv("_CONDOR_MACHINE_AD"))
 	if err != nil {
 		return err
 	}
@@ -43,7 +45,7 @@ func Task(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go leaveWithParent(ctx, cancel)
-	return parcel.Execute(ctx, dir, worker)
+	return parcel.Execute(ctx, dir, worker, slot)
 }
 
 // parentEvery is how often Task looks whether the job's starter is still there.
@@ -58,20 +60,34 @@ func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
 	cancel()
 }
 
-// workerName reads the worker's id from the ad of its slot.
-func workerName(file string) (string, error) {
+// slotOf reads the worker's id, and what the job may have of it, from the ad of its slot.
+func slotOf(file string) (worker string, slot corral.Resources, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("reading the worker's ad: %w", err)
+		return "", slot, fmt.Errorf("reading the worker's ad: %w", err)
 	}
+	numbers := map[string]*int{"Cpus": &slot.CPUs, "Memory": &slot.MemoryMiB}
 	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == workerAttribute {
-			if worker, ok := classad.ParseOld(strings.TrimSpace(value)).(string); ok {
-				return worker, nil
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			continue
+		}
+		name = strings.TrimSpace(name)
+		switch v := classad.ParseOld(strings.TrimSpace(value)).(type) {
+		case string:
+			if name == workerAttribute {
+				worker = v
+			}
+		case int64:
+			if to := numbers[name]; to != nil && v >= 0 && v <= math.MaxInt32 {
+				*to = int(v)
 			}
 		}
 	}
-	return "", fmt.Errorf("the worker's ad %s does not name the worker (%s)", file, workerAttribute)
+	if worker == "" {
+		return "", slot, fmt.Errorf("the worker's ad %s does not name the worker (%s)", file, workerAttribute)
+	}
+	return worker, slot, nil
 }
 
 // home sets the variables that HTCondor leaves out of a job's environment and that a worker of a personal cluster has.

@@ -4,16 +4,14 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral/internal/pilot/attempt"
+	"github.com/corral-pilot/corral/internal/proc"
 )
 
 // sweepGap is between two looks at what is left.
@@ -76,11 +74,9 @@ type family struct {
 
 func lookAround() family {
 	f := family{children: map[int][]int{}, group: map[int]int{}}
-	for _, pid := range IDs() {
-		if parent, group, ok := statOf(pid); ok {
-			f.children[parent] = append(f.children[parent], pid)
-			f.group[pid] = group
-		}
+	for _, p := range proc.All() {
+		f.children[p.Parent] = append(f.children[p.Parent], p.ID)
+		f.group[p.ID] = p.Group
 	}
 	return f
 }
@@ -105,38 +101,4 @@ func (f family) strays(root int, keep map[int]bool) []int {
 		}
 	}
 	return found
-}
-
-// IDs returns the numbers of the machine's processes.
-func IDs() []int {
-	dirs, _ := filepath.Glob("/proc/[1-9]*") // its only error is a bad pattern
-	var pids []int
-	for _, dir := range dirs {
-		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// statOf returns parent and process group of a process; not ok if it has ended.
-func statOf(pid int) (parent, group int, ok bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, 0, false
-	}
-	return parseStat(string(b))
-}
-
-// parseStat reads state, parent and process group from a line of /proc/PID/stat. The program's name, in
-// parentheses, may hold anything, even parentheses and blanks.
-func parseStat(stat string) (parent, group int, ok bool) {
-	end := strings.LastIndexByte(stat, ')')
-	f := strings.Fields(stat[end+1:])
-	if end < 0 || len(f) < 3 || f[0] == "Z" || f[0] == "X" {
-		return 0, 0, false
-	}
-	parent, errParent := strconv.Atoi(f[1])
-	group, errGroup := strconv.Atoi(f[2])
-	return parent, group, errParent == nil && errGroup == nil
 }

@@ -1,0 +1,133 @@
+// Command growth measures what a workflow costs before any task of it runs, and how that grows with its tasks.
+//
+//	go run ./bench/growth                 # 1,000, 10,000, 100,000 and 1,000,000 tasks
+//	go run ./bench/growth -tasks 10000    # the first two
+//
+// A generator writes a workflow of layers to a file. A process of its own, so that its peak of memory is that of this
+// alone, reads the file, checks it as a run does, ranks the tasks and drains them: what is ready is released, assigned
+// and booked as done, until all are, with the code that drives runs and without executing anything (drain.go).
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// drainCommand is the argument with which this program starts itself to drain one workflow.
+const drainCommand = "drain"
+
+// bytesPerTask is what the process that drains may have for each task, if the environment does not say otherwise
+// (GOMEMLIMIT): as it comes near to that, it collects garbage more often. fewBytes is what it has at least.
+const (
+	bytesPerTask = 960
+	fewBytes     = 32 << 20
+)
+
+// A drained is what was measured of one workflow. Times are in nanoseconds, as JSON has them.
+type drained struct {
+	Tasks   int           `json:"tasks"`
+	Bytes   int64         `json:"bytes"`   // of the file
+	Load    time.Duration `json:"load_ns"` // reading and checking
+	Rank    time.Duration `json:"rank_ns"`
+	Drain   time.Duration `json:"drain_ns"`
+	CPU     time.Duration `json:"cpu_ns"`   // of processors, for all of that
+	PeakKiB int64         `json:"peak_kib"` // of the process's resident memory
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 2 && args[0] == drainCommand {
+		return code(stderr, drain(ctx, args[1], stdout))
+	}
+	f := flag.NewFlagSet("growth", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	most := f.Int("tasks", 1_000_000, "of the largest workflow")
+	dir := f.String("dir", os.TempDir(), "`directory` for the workflows, 350 bytes a task")
+	if err := f.Parse(args); err != nil || f.NArg() > 0 || *most < 1 {
+		fmt.Fprintln(stderr, "usage: growth [-tasks N] [-dir DIR]; N is at least 1")
+		return 2
+	}
+	return code(stderr, measure(ctx, *dir, *most, stdout))
+}
+
+// code prints an error, if there is one, and returns the exit code.
+func code(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "growth: "+err.Error())
+	return 1
+}
+
+// measure drains workflows of 1,000 tasks, of ten times as many, and so on up to the largest, and prints a table.
+func measure(ctx context.Context, below string, most int, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp(below, "corral-growth-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	fmt.Fprintf(out, "%s, %d cpus; workflows of layers, read, ranked and drained without executing, with a limit of "+
+		"%d bytes a task:\n\n", runtime.Version(), runtime.NumCPU(), bytesPerTask)
+	const row = "| %7s | %10s | %6s | %6s | %6s | %6s | %6s | %9s | %8s | %10s |\n"
+	fmt.Fprintf(out, row, "tasks", "file B/task", "load s", "rank s", "drain s", "all s", "cpu s", "µs a task",
+		"peak MiB", "peak B/task")
+	fmt.Fprintf(out, row, "---", "---", "---", "---", "---", "---", "---", "---", "---", "---")
+	for n := min(1000, most); ; n = min(10*n, most) {
+		d, err := drainApart(ctx, dir, n)
+		if err != nil {
+			return err
+		}
+		all := d.Load + d.Rank + d.Drain
+		seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) }
+		fmt.Fprintf(out, row, strconv.Itoa(n), strconv.FormatInt(d.Bytes/int64(n), 10),
+			seconds(d.Load), seconds(d.Rank), seconds(d.Drain), seconds(all), seconds(d.CPU),
+			strconv.FormatInt(all.Microseconds()/int64(n), 10), strconv.FormatInt(d.PeakKiB>>10, 10),
+			strconv.FormatInt(d.PeakKiB<<10/int64(n), 10))
+		if n == most {
+			return nil
+		}
+	}
+}
+
+// drainApart generates a workflow of n tasks and drains it in a process of its own.
+func drainApart(ctx context.Context, dir string, n int) (d drained, err error) {
+	file := filepath.Join(dir, strconv.Itoa(n)+".json")
+	defer os.Remove(file)
+	if err := writeLayers(file, n); err != nil {
+		return d, fmt.Errorf("generating a workflow of %d tasks: %w", n, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return d, err
+	}
+	cmd := exec.CommandContext(ctx, self, drainCommand, file)
+	limit := "GOMEMLIMIT=" + strconv.Itoa(max(fewBytes, n*bytesPerTask))
+	cmd.Env, cmd.Stderr = append([]string{limit}, os.Environ()...), os.Stderr // the last one counts
+	out, err := cmd.Output()
+	if err != nil {
+		return d, fmt.Errorf("draining a workflow of %d tasks: %w", n, err)
+	}
+	err = json.Unmarshal(out, &d)
+	if err == nil && d.Tasks != n {
+		err = errors.New("other tasks were drained than were generated")
+	}
+	return d, err
+}

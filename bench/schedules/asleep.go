@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral/clustering"
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
+)
+
+// least is what a task sleeps at least: a process of less is mostly its start.
+const least = 20 * time.Millisecond
+
+// An asleep is a workflow whose tasks only sleep: for the same share of what they took, but for the shortest.
+type asleep struct {
+	wf    *workflow.Workflow
+	times []time.Duration
+}
+
+// asleepFor makes the tasks sleep so long that their sum is work; less than all of them need at least it cannot be.
+func asleepFor(wf *workflow.Workflow, work time.Duration) asleep {
+	a := asleep{wf: wf, times: make([]time.Duration, len(wf.Tasks))}
+	low, high := 0.0, float64(work)
+	for range 100 {
+		middle := (low + high) / 2
+		if a.scale(middle) > work {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	a.scale(low)
+	return a
+}
+
+// scale has each task sleep so many times what it took, and returns the sum.
+func (a asleep) scale(by float64) (sum time.Duration) {
+	for i := range a.times {
+		took := float64(a.wf.Tasks[i].Runtime) * by
+		a.times[i] = max(least, time.Duration(min(took, 1e13)).Round(time.Millisecond))
+		sum += a.times[i]
+	}
+	return sum
+}
+
+// listSchedule is the makespan of a list schedule on so many cpus.
+func (a asleep) listSchedule(cpus int) time.Duration {
+	makespan, _ := dag.ListSchedule(a.wf.Graph, a.times, nil, cpus)
+	return makespan
+}
+
+// document is the workflow as corrald gets it.
+func (a asleep) document() ([]byte, error) {
+	out := &workflow.Workflow{Name: a.wf.Name}
+	b := workflow.NewBuilder(out, workflow.Options{})
+	for i := range a.wf.Tasks {
+		t := &a.wf.Tasks[i]
+		err := b.Add(workflow.Task{ID: t.ID, Name: t.Name, Estimate: a.times[i],
+			Argv: []string{"sleep", strconv.FormatFloat(a.times[i].Seconds(), 'f', 3, 64)}}, workflow.Place{})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range a.wf.Graph.Children(i) {
+			b.Edge(t.ID, a.wf.Tasks[c].ID, workflow.Place{})
+		}
+	}
+	if err := b.Build(workflow.Place{}); err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	err := wfformat.Write(&text, out)
+	return text.Bytes(), err
+}
+
+// spec is the workflow as the simulator gets it.
+func (a asleep) spec(rule clustering.Rule) execution.Spec {
+	s := execution.Spec{Graph: a.wf.Graph, Tasks: make([]execution.TaskSpec, len(a.times))}
+	for i, d := range a.times {
+		s.Tasks[i] = execution.TaskSpec{ID: a.wf.Tasks[i].ID, CPUs: 1, Estimate: d}
+	}
+	s.Clusters = clustering.Jobs(a.wf.Graph, a.tasks(), rule)
+	return s
+}
+
+// tasks are those that a clustering knows.
+func (a asleep) tasks() []clustering.Task {
+	return slices.Collect(func(yield func(clustering.Task) bool) {
+		for i, d := range a.times {
+			t := clustering.Task{Estimate: d, Label: a.wf.Tasks[i].Label()}
+			if t.Needs.CPUs = 1; !yield(t) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// A measured is one workflow on so many workers.
+type measured struct {
+	name     string
+	tasks    int
+	workers  int
+	rule     string // that was asked for
+	how      string // that it became
+	schedule time.Duration
+
+	took      time.Duration // 0: it was not run
+	simulated time.Duration
+}
+
+func newCase(a asleep, workers int, rule, how string) measured {
+	return measured{name: a.wf.Name, tasks: len(a.times), workers: workers, rule: rule, how: how,
+		schedule: a.listSchedule(workers)}
+}
+
+// over is by how much longer than the list schedule something took, in percent.
+func (c measured) over(took time.Duration) float64 {
+	return 100 * (float64(took)/float64(c.schedule) - 1)
+}
+
+// near is how much longer than the list schedule a run may take, in percent.
+const near = 5
+
+// A tally counts cases that are near the list schedule.
+type tally struct {
+	cases, near int
+	worst       measured
+	most        float64
+}
+
+func (t *tally) add(c measured, took time.Duration) {
+	t.cases++
+	over := c.over(took)
+	if over <= near {
+		t.near++
+	}
+	if t.cases == 1 || over > t.most {
+		t.worst, t.most = c, over
+	}
+}
+
+func (t *tally) String() string {
+	if t.cases == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d of %d, at worst %+.1f %% (%s, %d workers, %s)", t.near, t.cases, t.most, t.worst.name,
+		t.worst.workers, t.worst.how)
+}
+
+// A report is a table that grows with each case, so that one that is interrupted is not lost.
+type report struct {
+	out       io.Writer
+	run, sims tally
+	err       error
+}
+
+func newReport(out io.Writer) *report {
+	r := &report{out: out}
+	r.print("| workflow | tasks | workers | clustering | list schedule s ")
+	r.print("| taken s | over %% | simulated s | over %% |\n")
+	r.print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	return r
+}
+
+func (r *report) print(format string, args ...any) {
+	if _, err := fmt.Fprintf(r.out, format, args...); err != nil && r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *report) add(c measured) error {
+	taken, over := "–", "–"
+	if c.took > 0 {
+		taken, over = fmt.Sprintf("%.2f", c.took.Seconds()), fmt.Sprintf("%+.1f", c.over(c.took))
+		r.run.add(c, c.took)
+	}
+	r.sims.add(c, c.simulated)
+	how := c.how
+	if how != c.rule {
+		how = c.rule + ": " + how
+	}
+	r.print("| %s | %d | %d | %s | %.2f | %s | %s | %.2f | %+.1f |\n", c.name, c.tasks, c.workers, how,
+		c.schedule.Seconds(), taken, over, c.simulated.Seconds(), c.over(c.simulated))
+	return r.err
+}
+
+// end says how many are within what is wanted.
+func (r *report) end() error {
+	r.print("\nWithin %d %% of the list schedule: of runs %s; of simulations %s.\n", near, &r.run, &r.sims)
+	return r.err
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+const (
+	walltime = time.Hour       // of the pilots
+	patience = 2 * time.Minute // for any one thing to happen, beside a run
+)
+
+// A stand is a private corrald below a directory, with workers of one cpu.
+type stand struct {
+	corrald personal.Corrald
+	cl      *api.Client
+}
+
+// newStand starts it. The caller must end it, also when there is an error.
+func newStand(ctx context.Context, dir string, workers int) (*stand, error) {
+	s := &stand{corrald: personal.Corrald{Layout: xdg.Below(dir)}}
+	if _, err := s.corrald.Start(ctx); err != nil {
+		return s, err
+	}
+	var err error
+	if s.cl, err = s.corrald.Client(); err != nil {
+		return s, err
+	}
+	if _, err := personal.SetUp(ctx, s.cl); err != nil {
+		return s, err
+	}
+	g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{Site: personal.Site, Hosts: workers, CPUs: 1,
+		Walltime: corral.Seconds(walltime)}, "")
+	if err == nil {
+		_, err = s.cl.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience)
+	}
+	return s, err
+}
+
+// end removes what corrald keeps, and ends it.
+func (s *stand) end() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if s.cl != nil {
+		_, err = personal.TakeDown(ctx, s.cl, personal.Down{Force: true})
+		s.cl.Close()
+	}
+	return errors.Join(err, s.corrald.Stop(ctx))
+}
+
+// run runs a workflow, and returns how it was clustered and what it took from its first task's start on, by the
+// workers' clocks.
+func (s *stand) run(ctx context.Context, a asleep, rule string) (how string, took time.Duration, err error) {
+	document, err := a.document()
+	if err != nil {
+		return "", 0, err
+	}
+	r, err := s.cl.CreateRun(ctx, api.NewRun{Cluster: personal.Cluster, Workflow: document, WorkflowName: "asleep.json",
+		SourceDir: os.TempDir(), Options: corral.RunOptions{Clustering: rule}}, "")
+	if err != nil {
+		return "", 0, err
+	}
+	for deadline := time.Now().Add(patience + 10*a.listSchedule(1)); !r.State.Over() && time.Now().Before(deadline); {
+		next, err := s.cl.WaitRun(ctx, r.ID, 30*time.Second)
+		if err != nil {
+			if next, err = s.cl.Run(ctx, r.ID); err != nil {
+				return "", 0, err
+			}
+		}
+		r = next
+	}
+	if r.State != corral.RunSucceeded || r.Report == nil {
+		return "", 0, corral.Errorf(corral.Failed, "run %d of %s is %s: %s", r.ID, a.wf.Name, r.State, r.Reason)
+	}
+	return r.Options.Clustering, time.Duration(r.Report.Makespan - r.Report.WaitForWorkers), nil
+}

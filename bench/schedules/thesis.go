@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A kind is the tasks of one transformation: how long they take in seconds, in the mean and as they are spread (Juve
+// 2012, tables 5.3, 5.5 and 5.6).
+type kind struct {
+	name     string
+	mean, sd float64
+}
+
+var (
+	mProjectPP  = kind{"mProjectPP", 1.73, 0.09}
+	mDiffFit    = kind{"mDiffFit", 0.66, 0.56}
+	mConcatFit  = kind{"mConcatFit", 143.26, 0}
+	mBgModel    = kind{"mBgModel", 384.49, 0}
+	mBackground = kind{"mBackground", 1.72, 0.65}
+	mImgtbl     = kind{"mImgtbl", 2.78, 1.37}
+	mAdd        = kind{"mAdd", 282.37, 137.93}
+	mShrink     = kind{"mShrink", 66.10, 46.37}
+	mJPEG       = kind{"mJPEG", 0.64, 0}
+
+	ucsbCreateSRF = kind{"ucsb_createSRF", 0.57, 0.13}
+	ursCreateSRF  = kind{"urs_createSRF", 0.43, 0.09}
+	ursLP         = kind{"urs_lp_seisgen", 84.92, 6.69}
+	ursHF         = kind{"urs_hf_seisgen", 3.06, 0.63}
+	sdsuHF        = kind{"sdsu_hf_seisgen", 196.40, 11.14}
+	ucsbSeisgen   = kind{"ucsb_seisgen", 68.32, 12.43}
+	rspectra      = kind{"rspectra", 0.34, 0.21}
+
+	fastqSplit     = kind{"fastqSplit", 34.32, 8.94}
+	filterContams  = kind{"filterContams", 2.47, 0.43}
+	sol2sanger     = kind{"sol2sanger", 0.48, 0.14}
+	fast2bfq       = kind{"fast2bfq", 1.40, 0.24}
+	mapReads       = kind{"map", 201.89, 21.91}
+	mapMerge       = kind{"mapMerge", 11.01, 12.18}
+	mapIndex       = kind{"mapIndex", 43.57, 0}
+	pileup         = kind{"pileup", 55.95, 0}
+	leastOfItsMean = 0.05 // that a task takes, where its kind is spread widely
+)
+
+// A maker makes a workflow of kinds.
+type maker struct {
+	wf  *workflow.Workflow
+	b   *workflow.Builder
+	err error
+}
+
+func newMaker(name string) *maker {
+	wf := &workflow.Workflow{Name: name}
+	return &maker{wf: wf, b: workflow.NewBuilder(wf, workflow.Options{})}
+}
+
+// task adds one that waits for others, and returns its id. What it takes depends on nothing but its id.
+func (m *maker) task(k kind, after ...string) (id string) {
+	id = fmt.Sprintf("%s-%d", k.name, len(m.wf.Tasks))
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(m.wf.Name + "/" + id))
+	took := max(leastOfItsMean*k.mean, k.mean+k.sd*rand.New(rand.NewPCG(1, h.Sum64())).NormFloat64())
+	t := workflow.Task{ID: id, Name: k.name, Argv: []string{"sleep", "1"}}
+	t.Runtime = time.Duration(took * float64(time.Second))
+	if err := m.b.Add(t, workflow.Place{}); err != nil && m.err == nil {
+		m.err = err
+	}
+	for _, parent := range after {
+		m.b.Edge(parent, id, workflow.Place{})
+	}
+	return id
+}
+
+// some adds n tasks that wait for the same others.
+func (m *maker) some(n int, k kind, after ...string) (ids []string) {
+	for range n {
+		ids = append(ids, m.task(k, after...))
+	}
+	return ids
+}
+
+func (m *maker) made() (*workflow.Workflow, error) {
+	if m.err == nil {
+		m.err = m.b.Build(workflow.Place{})
+	}
+	return m.wf, m.err
+}
+
+// montage projects images, fits each pair that overlaps, corrects their backgrounds and adds them up, in tiles where
+// they are many (§1.5.9).
+func montage(images, pairs, tiles int) (*workflow.Workflow, error) {
+	m := newMaker(fmt.Sprintf("Montage of the thesis, %d images", images))
+	projected := m.some(images, mProjectPP)
+	var fits []string
+	for apart := 1; len(fits) < pairs; apart += 7 { // neighbours in a row, then in others
+		for i := 0; i+apart < images && len(fits) < pairs; i++ {
+			fits = append(fits, m.task(mDiffFit, projected[i], projected[i+apart]))
+		}
+	}
+	model := m.task(mBgModel, m.task(mConcatFit, fits...))
+	var corrected []string
+	for _, image := range projected {
+		corrected = append(corrected, m.task(mBackground, model, image))
+	}
+	if tiles == 1 {
+		m.task(mJPEG, m.task(mShrink, m.task(mAdd, m.task(mImgtbl, corrected...))))
+		return m.made()
+	}
+	var shrunk []string
+	for k := range tiles {
+		tile := corrected[images*k/tiles : images*(k+1)/tiles]
+		shrunk = append(shrunk, m.task(mShrink, m.task(mAdd, m.task(mImgtbl, tile...))))
+	}
+	m.task(mJPEG, m.task(mAdd, m.task(mImgtbl, shrunk...)))
+	return m.made()
+}
+
+// broadband simulates earthquakes as stations see them, 16 tasks for each of both (§1.5.11).
+func broadband(scenarios, stations int) (*workflow.Workflow, error) {
+	m := newMaker(fmt.Sprintf("Broadband of the thesis, %d scenarios at %d stations", scenarios, stations))
+	for range scenarios * stations {
+		for _, source := range []string{m.task(ursCreateSRF), m.task(ucsbCreateSRF)} {
+			low := m.task(ursLP, source)
+			for _, high := range []string{m.task(ursHF, low), m.task(sdsuHF, low), m.task(ucsbSeisgen, source)} {
+				m.task(rspectra, high)
+			}
+		}
+	}
+	return m.made()
+}
+
+// epigenome maps the chunks of some lanes of a sequencer, each through a chain of four, and merges them (§1.5.12).
+func epigenome(lanes, chunks int) (*workflow.Workflow, error) {
+	m := newMaker(fmt.Sprintf("Epigenome of the thesis, %d chunks", chunks))
+	var merged []string
+	for l := range lanes {
+		split := m.task(fastqSplit)
+		var mapped []string
+		for range chunks*(l+1)/lanes - chunks*l/lanes {
+			read := m.task(fast2bfq, m.task(sol2sanger, m.task(filterContams, split)))
+			mapped = append(mapped, m.task(mapReads, read))
+		}
+		merged = append(merged, m.task(mapMerge, mapped...))
+	}
+	m.task(pileup, m.task(mapIndex, m.task(mapMerge, merged...)))
+	return m.made()
+}
+
+// ofTheThesis are the workflows that chapter 2 measures, of as many tasks.
+func ofTheThesis() (all []*workflow.Workflow, err error) {
+	for _, f := range []func() (*workflow.Workflow, error){
+		func() (*workflow.Workflow, error) { return montage(40, 120, 1) },
+		func() (*workflow.Workflow, error) { return broadband(6, 8) },
+		func() (*workflow.Workflow, error) { return epigenome(3, 512) },
+	} {
+		wf, err := f()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, wf)
+	}
+	return all, nil
+}
+
+// sixDegrees is the Montage of 6,062 tasks.
+func sixDegrees() (*workflow.Workflow, error) { return montage(1217, 3575, 16) }

@@ -1,0 +1,192 @@
+package main
+
+// submit runs a command, or an array of them, that nobody has written a workflow for. The workflow is made here; from
+// then on it is a run as any other, and all verbs on runs are for it, too. What differs from run is what people expect
+// of such a command: it works where they are, is not repeated when it fails, and they get their prompt back.
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/follow"
+	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/array"
+)
+
+func submitCommand(p *printer) *cli.Command {
+	read := func(c *cli.Context) (api.NewRun, error) { return newSubmission(c, p) }
+	return &cli.Command{
+		Name: "submit", Category: workflows,
+		Flags: slices.Concat([]cli.Flag{
+			&cli.StringFlag{Name: "array", Usage: "a task for each of `NUMBERS`, such as 1-1000, 0-100:10 or 3,7-9; " +
+				"with --each-line, for these lines only"},
+			&cli.StringFlag{Name: "each-line", Usage: "a task for each line of `FILE`, numbered from 1; -: of stdin"},
+			&cli.StringFlag{Name: "name", Usage: "call it `NAME` (default: as the program)"},
+			&cli.StringSliceFlag{Name: "env", Usage: "set `K=V` in the tasks' environment; may be repeated",
+				Action: func(_ *cli.Context, pairs []string) error {
+					_, err := parseLabels("--env", pairs)
+					return err
+				}},
+			&cli.StringFlag{Name: "cwd", Usage: "run in `DIR` of the workers' machines (default: the present folder)"},
+			&cli.BoolFlag{Name: "own-dir", Usage: "run each task in a new folder of its own, below that of the run"},
+			&cli.StringSliceFlag{Name: "in", Usage: "bring `FILE` to each task's own folder; may be repeated"},
+			&cli.StringSliceFlag{Name: "out", Usage: "keep `FILE` of the task's own folder; may be repeated"},
+			&cli.StringFlag{Name: "stdin", Usage: "read the tasks' stdin from `FILE`"},
+			&cli.StringFlag{Name: "stdout", Usage: "write stdout to `FILE` (default: for `corral runs log` to show)"},
+			&cli.StringFlag{Name: "stderr", Usage: "write stderr to `FILE`"},
+			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus for each task"},
+			&cli.StringFlag{Name: "memory", Usage: "`SIZE` of memory for each task, such as 4GiB"},
+			&cli.IntFlag{Name: "gpus", Usage: "`N` gpus for each task"},
+			&cli.DurationFlag{Name: "time", Usage: "a task takes `D` at most: only workers that stay so long get it, " +
+				"and it is killed after that"},
+			clusterFlag(), waitFlag("every task is over; the exit code tells"),
+			&cli.BoolFlag{Name: "progress", Usage: "wait, and show how far the tasks are"},
+			retriesFlag(0),
+		}, runFlags(), []cli.Flag{labelFlag(), keyFlag(), timeoutFlag()}),
+		Action: orDryRun(p, read, creating(read, (*api.Client).CreateRun,
+			func(c *cli.Context, cl *api.Client, r corral.Run) error { return beginSubmission(c, p, cl, r) })),
+	}
+}
+
+// beginSubmission leaves the new run alone, unless it is to be waited for. Its id goes out first with -q.
+func beginSubmission(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
+	if !c.Bool("wait") && !c.Bool("progress") {
+		p.say("run %d has %d task(s); follow it with `corral runs wait %d`", r.ID, r.Tasks.Total, r.ID)
+		return show(p, r, runTable)
+	}
+	view := follow.New(io.Discard, follow.Look{})
+	if c.Bool("progress") {
+		view = viewFor(p)
+	}
+	r, err := followNew(c, p, cl, r, view)
+	return showEnd(p, r, err)
+}
+
+// newSubmission makes the request for a run of the command line's tasks.
+func newSubmission(c *cli.Context, p *printer) (api.NewRun, error) {
+	n, err := newRunOptions(c)
+	if err != nil {
+		return n, err
+	}
+	command, err := commandOf(c)
+	if err != nil {
+		return n, err
+	}
+	elements, err := elementsOf(c, p)
+	if err != nil {
+		return n, err
+	}
+	w, err := command.Workflow(elements)
+	if err != nil {
+		return n, err
+	}
+	n.WorkflowName = w.Name
+	return n, handOver(&n, w)
+}
+
+// commandOf reads what each task runs.
+func commandOf(c *cli.Context) (array.Command, error) {
+	from, err := os.Getwd()
+	if err != nil {
+		return array.Command{}, corral.Errorf(corral.Failed, "the present folder: %w", err)
+	}
+	env, _ := parseLabels("", c.StringSlice("env")) // its flag has checked them
+	a := array.Command{
+		Name: c.String("name"), Argv: c.Args().Slice(), Env: env, From: from,
+		Inputs: c.StringSlice("in"), Outputs: c.StringSlice("out"), Time: c.Duration("time"),
+		Streams:   workflow.Streams{Stdin: c.String("stdin"), Stdout: c.String("stdout"), Stderr: c.String("stderr")},
+		Resources: corral.Resources{CPUs: c.Int("cpus"), GPUs: c.Int("gpus")},
+	}
+	if a.MemoryMiB, err = parseMiB("--memory", c.String("memory")); err != nil {
+		return a, err
+	}
+	switch {
+	case a.CPUs < 1:
+		return a, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a number of cpus, 1 or more", a.CPUs)
+	case a.GPUs < 0:
+		return a, corral.ErrorAt(corral.Invalid, "--gpus", "%d is negative", a.GPUs)
+	case c.IsSet("time") && a.Time <= 0:
+		return a, corral.ErrorAt(corral.Invalid, "--time", "%s is not a positive duration", a.Time)
+	case c.Bool("own-dir") && c.IsSet("cwd"):
+		return a, corral.ErrorAt(corral.Invalid, "--own-dir", "goes without --cwd")
+	}
+	if own := c.Bool("own-dir") || len(a.Inputs)+len(a.Outputs) > 0; !own || c.IsSet("cwd") {
+		a.Dir = filepath.Join(from, c.String("cwd"))
+		if filepath.IsAbs(c.String("cwd")) {
+			a.Dir = filepath.Clean(c.String("cwd"))
+		}
+	}
+	return a, nil
+}
+
+// elementsOf are the tasks: one, or as many as --array and --each-line say.
+func elementsOf(c *cli.Context, p *printer) ([]array.Element, error) {
+	var numbers []int
+	if c.IsSet("array") {
+		var err error
+		if numbers, err = array.ParseNumbers(c.String("array")); err != nil {
+			return nil, err
+		}
+	}
+	switch file := c.String("each-line"); {
+	case c.IsSet("each-line"):
+		text, err := readLines(p, file)
+		if err != nil {
+			return nil, err
+		}
+		return array.Lines(file, string(text), numbers)
+	case numbers == nil:
+		numbers = []int{1}
+	}
+	return array.Numbers(numbers), nil
+}
+
+// maxLines bounds the file of --each-line: the request that its lines are in has no room for more.
+const maxLines = api.MaxRunBody
+
+// readLines reads the file of --each-line.
+func readLines(p *printer, file string) (text []byte, err error) {
+	if file == "-" {
+		text, err = input.ReadAll(p.in, maxLines)
+	} else {
+		text, err = input.ReadFile(file, maxLines)
+	}
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, "--each-line", "%w", err)
+	}
+	return text, nil
+}
+
+// retriesFlag says how often a failed task is tried again.
+func retriesFlag(n int) cli.Flag {
+	return &cli.IntFlag{Name: "retries", Value: n,
+		Usage: "run a task that fails up to `N` times more, unless the task says otherwise"}
+}
+
+// runFlags are the flags that say how any run is run.
+func runFlags() []cli.Flag {
+	return []cli.Flag{
+		dryRunFlag(),
+		&cli.StringFlag{Name: "retry-unless",
+			Usage: "do not run a task again that ends with one of these exit `STATUSES`, as in 3,64, unless " +
+				"the task says otherwise"},
+		&cli.IntFlag{Name: "crash-limit", Value: 5,
+			Usage: "a task fails that ran on `N` workers when they were lost; 0: none does"},
+		&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute,
+			Usage: "end with exit code 3 when nothing could take what is ready for `D`"},
+		&cli.DurationFlag{Name: "default-runtime", Value: time.Minute,
+			Usage: "assume `D` for a task without an estimate; with --auto only if it is given"},
+		&cli.BoolFlag{Name: "keep-tasks",
+			Usage: "keep the directory of every attempt, also of tasks that left nothing but their outputs"},
+		&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty " +
+			"(default: below the XDG data directory)"},
+	}
+}

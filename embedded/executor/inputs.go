@@ -1,0 +1,149 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// Inputs are links into D/data, and from there perhaps to files of the user, because a link costs nothing. A task that
+// writes into one changes it for everybody, and for its own retry; it is found out afterwards and told. A task gets
+// copies where the run wants that, and of what it names among its inputs and its outputs: of such a file the task makes
+// a new version, and its retry must begin with the old one.
+
+// OriginalsDir is the folder in a run's directory of files that a task has replaced by its own version.
+const OriginalsDir = "originals"
+
+// updates reports whether a task makes a new version of its input.
+func updates(t *execution.Task, input string) bool { return slices.Contains(t.Outputs, input) }
+
+// Source is where an input of a task is, as the task's first attempt found it: another may have published its version.
+func Source(run string, t *execution.Task, input string) string {
+	if updates(t, input) {
+		original := run + "/" + OriginalsDir + "/" + input
+		if _, err := os.Lstat(original); err == nil {
+			return original
+		}
+	}
+	return run + "/" + DataDir + "/" + input
+}
+
+// setAside keeps what the task's version of an input replaces, unless an attempt before has done so.
+func (d TaskDir) setAside(name string) error {
+	original := d.run + "/" + OriginalsDir + "/" + name
+	if _, err := os.Lstat(original); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(original), 0o777); err != nil {
+		return err
+	}
+	return os.Rename(d.run+"/"+DataDir+"/"+name, original)
+}
+
+// A brought input is one that is in the task's directory, as it was before the task ran.
+type brought struct {
+	name   string
+	copied bool // else it is a link
+	stamp  stamp
+}
+
+// A stamp tells versions of a file apart.
+type stamp struct {
+	size     int64
+	modified syscall.Timespec
+}
+
+func stampOf(st *syscall.Stat_t) stamp { return stamp{st.Size, st.Mtim} }
+
+// bring makes the inputs visible in the directory, by links or by copies. An input that is missing is found out here,
+// and not by the task.
+func (d TaskDir) bring(copies bool) ([]brought, error) {
+	inputs := make([]brought, 0, len(d.task.Inputs))
+	for _, name := range d.task.Inputs {
+		in := brought{name: name, copied: copies || updates(d.task, name)}
+		how := d.link
+		if in.copied {
+			how = d.copyIn
+		}
+		st, err := how(name)
+		if err != nil {
+			return nil, err
+		}
+		in.stamp = stampOf(&st)
+		inputs = append(inputs, in)
+	}
+	return inputs, nil
+}
+
+// copyIn makes a copy of an input, and tells what it is like.
+func (d TaskDir) copyIn(name string) (st syscall.Stat_t, err error) {
+	if err := d.parents(name); err != nil {
+		return st, err
+	}
+	from, to := Source(d.run, d.task, name), d.Path+"/"+name
+	if err := syscall.Stat(from, &st); err != nil {
+		return st, fmt.Errorf("input %q is missing: %w", name, err)
+	}
+	if err = disk.Copy(from, to); err == nil {
+		err = syscall.Stat(to, &st)
+	}
+	if err != nil {
+		return st, fmt.Errorf("copying input %q: %w", name, err)
+	}
+	return st, nil
+}
+
+// dropCopies removes the copies of a task that is done: nobody asks for them any more. One that the task has changed,
+// or that is to be published, stays; so does a folder.
+func (d TaskDir) dropCopies(inputs []brought) {
+	for _, in := range inputs {
+		var st syscall.Stat_t
+		at := d.Path + "/" + in.name
+		if in.copied && !updates(d.task, in.name) && syscall.Lstat(at, &st) == nil &&
+			st.Mode&syscall.S_IFMT == syscall.S_IFREG && stampOf(&st) == in.stamp {
+			_ = syscall.Unlink(at)
+		}
+	}
+}
+
+// Link makes an input visible under its name.
+func (d TaskDir) Link(name string) error {
+	_, err := d.link(name)
+	return err
+}
+
+// link makes a relative symbolic link to an input, and tells what it leads to: the run's directory may be mounted
+// elsewhere on another machine.
+func (d TaskDir) link(name string) (st syscall.Stat_t, err error) {
+	if err := d.parents(name); err != nil {
+		return st, err
+	}
+	up := strings.Repeat("../", 2+strings.Count(filepath.Clean(name), "/"))
+	at := d.Path + "/" + name
+	if err := syscall.Symlink(up+DataDir+"/"+name, at); err != nil && err != syscall.EEXIST {
+		return st, fmt.Errorf("linking input %q: %w", name, err)
+	}
+	if err := syscall.Stat(at, &st); err != nil {
+		return st, fmt.Errorf("input %q is missing: %w", name, err)
+	}
+	return st, nil
+}
+
+// changed names those of the inputs that are links and are not as they were, a few of them: the task, most likely, has
+// written into them.
+func (d TaskDir) changed(inputs []brought) (names []string) {
+	for _, in := range inputs {
+		var st syscall.Stat_t
+		same := in.copied || syscall.Stat(d.run+"/"+DataDir+"/"+in.name, &st) == nil && stampOf(&st) == in.stamp
+		if !same && len(names) < execution.MostChanged {
+			names = append(names, in.name)
+		}
+	}
+	return names
+}

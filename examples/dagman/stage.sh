@@ -1,0 +1,3 @@
+#!/bin/sh
+# PRE: makes the file that the node $1 reads.
+seq 3 > "$1.txt"

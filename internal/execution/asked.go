@@ -1,0 +1,157 @@
+package execution
+
+import (
+	"slices"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/dag"
+)
+
+// People may ask something of single tasks while a run goes on: that a task which failed is tried again, and that one
+// ends which is not over. Both are Records like all others, so a replay gives the same state.
+//
+// A task that is to end fails at once, also if it still waits. If it waits in a job that a worker has, for others of
+// that job, it is only marked: it fails when its turn comes, so that these go on.
+//
+// What is tried again of a subworkflow that is over, that is all of it that is not done, as when it has retries.
+
+// A Cancellation says which tasks are to end, and by whose wish.
+type Cancellation struct {
+	Tasks []int32 `json:"i"`
+	Why   string  `json:"why"`
+}
+
+// cancelled is what is kept of a task that was cancelled, until it is retried.
+type cancelled struct {
+	why   string
+	begun bool // a worker had been given its current attempt
+}
+
+// Retriable returns those of the tasks that a retry would change: that failed for good, or are marked to end. Others
+// that are ready, run or wait are fine, since they are to run anyway; one that is done, or skipped below another, is a
+// Conflict error.
+func Retriable(x *Execution, tasks []int) (failed []int32, err error) {
+	for _, i := range tasks {
+		switch x.frontier.state(int32(i)) {
+		case dag.Failed:
+			if why := unretriable(x.control, int32(i)); why != "" {
+				return nil, refused(x, i, why)
+			}
+			failed = append(failed, int32(i))
+		case dag.Waiting:
+			if x.frontier.marked[int32(i)] {
+				failed = append(failed, int32(i))
+			}
+		case dag.Done:
+			return nil, refused(x, i, "is done; only tasks that failed are tried again")
+		case dag.Skipped:
+			return nil, refused(x, i, "never began, because a task before it failed; retry that one")
+		}
+	}
+	return unique(failed), nil
+}
+
+// Cancellable returns those of the tasks that a cancellation would change: that are not over and were not cancelled.
+// One that is done is a Conflict error.
+func Cancellable(x *Execution, tasks []int) (open []int32, err error) {
+	for _, i := range tasks {
+		_, before := x.attempts.cancelled[int32(i)]
+		switch x.frontier.state(int32(i)) {
+		case dag.Done:
+			return nil, refused(x, i, "is done")
+		case dag.Waiting, dag.Ready:
+			if !before {
+				open = append(open, int32(i))
+			}
+		}
+	}
+	return unique(open), nil
+}
+
+func refused(x *Execution, i int, why string) error {
+	return corral.ErrorAt(corral.Conflict, "tasks", "task %s %s", x.plan.Tasks[i].ID, why)
+}
+
+func unique(tasks []int32) []int32 {
+	slices.Sort(tasks)
+	return slices.Compact(tasks)
+}
+
+// spare lets a task that waits to be ended run after all.
+func spare(c *control, i int32) {
+	if c.frontier.marked[i] {
+		delete(c.frontier.marked, i)
+		delete(c.attempts.cancelled, i)
+		delete(c.attempts.notes, i)
+	}
+}
+
+// cancel ends tasks, or marks them to be ended.
+func cancel(c *control, r *Cancellation) {
+	for _, i := range r.Tasks {
+		if i < 0 || int(i) >= len(c.plan.Tasks) || c.frontier.state(i) > dag.Ready {
+			continue
+		}
+		c.attempts.cancelled[i] = cancelled{why: r.Why}
+		if e := c.book.of[i]; e != nil && e.worker != 0 && c.frontier.state(i) == dag.Waiting {
+			c.frontier.marked[i], c.attempts.notes[i] = true, r.Why
+		} else {
+			doom(c, i)
+		}
+	}
+}
+
+// reap ends the marked tasks whose turn has come.
+func reap(c *control) {
+	ripe := c.frontier.ripe
+	c.frontier.ripe = nil
+	for _, i := range ripe {
+		if c.frontier.marked[i] && c.frontier.state(i) == dag.Ready {
+			delete(c.frontier.marked, i)
+			doom(c, i)
+		}
+	}
+}
+
+// doom ends a cancelled task: it fails, and the job that it is in is to be killed. Tasks after it in an ordered job
+// leave that, too: until the kill gets there one may have begun, so that their attempts count as made.
+func doom(c *control, i int32) {
+	was, e, u := c.attempts.cancelled[i], c.book.of[i], c.units[i]
+	was.begun = e != nil && e.worker != 0 || u != nil && u.stage == stagePost
+	c.attempts.cancelled[i], c.attempts.notes[i] = was, was.why
+	var behind []int32
+	if e != nil {
+		c.kills = append(c.kills, e.seq)
+		if e.worker != 0 {
+			behind = c.book.remaining(e)
+		}
+	}
+	c.over = leave(c, i, c.over)
+	delete(c.frontier.ends, i) // of a back-off
+	delete(c.attempts.causes, i)
+	closeUnit(c, i)
+	if c.frontier.state(i) == dag.Waiting || c.held(i) {
+		c.frontier.dropped(i)
+	}
+	c.attempts.tally.failed = append(c.attempts.tally.failed, int(i))
+	c.fail(verdict{unit: i, status: -1}, int(i))
+	for _, k := range behind {
+		if c.frontier.state(k) == dag.Skipped {
+			c.attempts.next(k)
+		}
+	}
+}
+
+// begunAfterAll notes that a worker is given an attempt at a task that was cancelled meanwhile, or at one after it in
+// its job: the attempt's number is used up.
+func begunAfterAll(c *control, p Part) {
+	if !c.attempts.current(p) {
+		return
+	}
+	if was, is := c.attempts.cancelled[p.Task]; is {
+		was.begun = true
+		c.attempts.cancelled[p.Task] = was
+	} else if c.frontier.state(p.Task) == dag.Skipped {
+		c.attempts.next(p.Task)
+	}
+}

@@ -1,0 +1,45 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// What keeps a run is shown although the store cannot be told, until it can.
+func TestANoteStandsForWhatTheStoreDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newSimCluster())
+	defer w.stop()
+	now := time.Now()
+	id := corral.RunID(1) // which the store does not have yet: it refuses
+	p := &progress{lg: quiet(), db: w.db, row: corral.Run{ID: id, State: corral.RunRunning}, notes: &w.manager.notes}
+	noted := func(s corral.RunState) string {
+		return w.manager.Noted(corral.Run{ID: id, State: s, Reason: "as stored"})[0].Reason
+	}
+	if got := noted(corral.RunRunning); got != "as stored" {
+		t.Errorf("before anything failed the run has %q", got)
+	}
+	p.save(t.Context(), now, corral.RunTasks{Total: 1, Ready: 1}, "")
+	if got := noted(corral.RunRunning); !strings.HasPrefix(got, "its progress cannot be saved: ") {
+		t.Errorf("the run has %q", got)
+	}
+	p.save(t.Context(), now.Add(time.Minute), corral.RunTasks{Total: 1, Ready: 1}, "no space left on device")
+	if got := noted(corral.RunRunning); got != "no space left on device" {
+		t.Errorf("the run has %q", got)
+	}
+	if got := noted(corral.RunFailed); got != "as stored" {
+		t.Errorf("once it is over the run has %q", got)
+	}
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.CreateRun(corral.Run{Owner: "ada", Cluster: w.cluster, Workflow: "w", Dir: "/w"})
+		return err
+	})
+	p.save(t.Context(), now.Add(time.Hour), corral.RunTasks{Total: 1, Ready: 1}, "no space left on device")
+	if got := noted(corral.RunRunning); got != "as stored" {
+		t.Errorf("after the store was told the run has %q", got)
+	}
+}
