@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"path/filepath"
@@ -164,21 +165,37 @@ func (w *Workflow) checkOrder() error {
 		w.Tasks[w.against.writer].ID)
 }
 
-// checkNesting refuses a file whose name another file needs for a directory. Only the whole workflow shows it: the two
-// files may belong to different tasks.
-func (w *Workflow) checkNesting() error {
-	files := make(map[string]bool)
-	for i := range w.Tasks {
-		for _, f := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
-			files[f] = true
+// files are those that a task reads and writes.
+func (t *Task) files() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, list := range [...][]string{t.Inputs, t.Outputs} {
+			for _, f := range list {
+				if !yield(f) {
+					return
+				}
+			}
 		}
 	}
+}
+
+// checkNesting refuses a file whose name another file needs for a directory. Only the whole workflow shows it: the two
+// files may belong to different tasks. It keeps the directories, which are few, and not the files.
+func (w *Workflow) checkNesting() error {
+	dirs := make(map[string]string) // a file in each, or in a directory of it
 	for i := range w.Tasks {
-		for _, f := range slices.Concat(w.Tasks[i].Inputs, w.Tasks[i].Outputs) {
-			for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
-				if files[dir] {
-					return w.taskError(i, fmt.Errorf("file %q is below %q, which is a file too", f, dir))
-				}
+		for f := range w.Tasks[i].files() {
+			for dir := path.Dir(f); dir != "." && dirs[dir] == ""; dir = path.Dir(dir) {
+				dirs[dir] = f
+			}
+		}
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	for i := range w.Tasks {
+		for f := range w.Tasks[i].files() {
+			if below, ok := dirs[f]; ok {
+				return w.taskError(i, fmt.Errorf("file %q is below %q, which is a file too", below, f))
 			}
 		}
 	}

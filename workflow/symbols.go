@@ -3,25 +3,34 @@ package workflow
 import "hash/maphash"
 
 // symbols number texts: ids of tasks, names of files, words of commands, each of which a large workflow says many
-// times. A text is kept once. A table of numbers finds it, which takes a third of what a map of strings does: a
-// workflow of a million tasks has some three million texts. The zero value is ready for use.
+// times. A text is kept once. A table of numbers finds it, which takes half of what a map of strings does: a workflow
+// of a million tasks has some three million texts. A slot of the table has half of its text's hash, too, so that
+// neither a search that passes other texts nor a growing table reads texts that lie anywhere in memory. The zero value
+// is ready for use.
 type symbols struct {
 	texts []string // :: number → text
-	slots []int32  // a power of two of them, half full at most: number + 1 of a text, 0 for none
+	slots []slot   // a power of two of them, three quarters full at most
 	seed  maphash.Seed
 }
 
+// A slot is empty (0), or has a text's hash in its upper half and the text's number + 1 in its lower half.
+type slot uint64
+
+func (s slot) hash() uint32  { return uint32(s >> 32) }
+func (s slot) number() int32 { return int32(uint32(s)) - 1 }
+
 // number returns the number of a text, a new one for a text that was not met before.
 func (s *symbols) number(text string) int32 {
-	if 2*len(s.texts) >= len(s.slots) {
+	if 4*len(s.texts) >= 3*len(s.slots) {
 		s.grow()
 	}
-	at := s.slot(text)
+	hash := s.hash(text)
+	at := s.place(hash, text)
 	if s.slots[at] == 0 {
 		s.texts = append(s.texts, text)
-		s.slots[at] = int32(len(s.texts))
+		s.slots[at] = slot(hash)<<32 | slot(len(s.texts))
 	}
-	return s.slots[at] - 1
+	return s.slots[at].number()
 }
 
 // of returns the text with a number.
@@ -32,28 +41,44 @@ func (s *symbols) find(text string) (number int32, ok bool) {
 	if len(s.slots) == 0 {
 		return 0, false
 	}
-	number = s.slots[s.slot(text)] - 1
-	return number, number >= 0
+	found := s.slots[s.place(s.hash(text), text)]
+	return found.number(), found != 0
 }
 
-// slot returns the slot that has the text, or the one that it would have.
-func (s *symbols) slot(text string) int {
-	last := len(s.slots) - 1
-	at := int(maphash.String(s.seed, text)) & last
-	for s.slots[at] != 0 && s.texts[s.slots[at]-1] != text {
-		at = (at + 1) & last
+func (s *symbols) hash(text string) uint32 { return uint32(maphash.String(s.seed, text)) }
+
+// place returns where the slot is that has the text, or the one that it would have.
+func (s *symbols) place(hash uint32, text string) int {
+	at := s.first(hash)
+	for {
+		found := s.slots[at]
+		if found == 0 || found.hash() == hash && s.texts[found.number()] == text {
+			return at
+		}
+		at = s.next(at)
 	}
-	return at
 }
+
+// first is where the search for a hash begins, and next where it goes on.
+func (s *symbols) first(hash uint32) int { return int(hash) & (len(s.slots) - 1) }
+func (s *symbols) next(at int) int       { return (at + 1) & (len(s.slots) - 1) }
 
 // grow doubles the slots.
 func (s *symbols) grow() {
 	if len(s.slots) == 0 {
 		s.seed = maphash.MakeSeed()
 	}
-	s.slots = make([]int32, max(64, 2*len(s.slots)))
-	for n, text := range s.texts {
-		s.slots[s.slot(text)] = int32(n) + 1
+	old := s.slots
+	s.slots = make([]slot, max(64, 2*len(old)))
+	for _, moved := range old {
+		if moved == 0 {
+			continue
+		}
+		at := s.first(moved.hash())
+		for s.slots[at] != 0 {
+			at = s.next(at)
+		}
+		s.slots[at] = moved
 	}
 }
 

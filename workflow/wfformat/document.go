@@ -21,10 +21,10 @@ import (
 // every complaint can name its line.
 //
 // It has two levels. The objects and arrays that may be large are walked token by token, each field by the function
-// that its key names (object, array). Below them a value, such as a task, is decoded into a struct at once (read).
-// The strict decoder fails at a field that the struct lacks, and then read looks at the same text again, leniently:
-// this tells an unknown field, which is only noted, from a value of the wrong type, and finds the line of either. A
-// file without such fields pays nothing for it.
+// that its key names (object), each element by one that may be behind the reading (array). Below them a value, such as
+// a task, is decoded into a struct at once (read). The strict decoder fails at a field that the struct lacks, and then
+// read looks at the same text again, leniently: this tells an unknown field, which is only noted, from a value of the
+// wrong type, and finds the line of either. A file without such fields pays nothing for it.
 type document struct {
 	name    string
 	dec     *json.Decoder
@@ -74,13 +74,6 @@ func (d *document) object(known fields) field {
 			seen[key] = true
 			return read(join(path, key))
 		})
-	}
-}
-
-// array reads an array, each of its elements with element.
-func (d *document) array(element field) field {
-	return func(path string) error {
-		return d.within('[', ']', path, func() error { return element(path + "[]") })
 	}
 }
 
@@ -163,8 +156,7 @@ func read[T any](d *document, path string, v *T) (at workflow.Place, err error) 
 		return at, d.mismatch(path, err, raw, reflect.TypeFor[T](), start)
 	}
 	*v = lenient
-	d.compare(path, raw, reflect.TypeFor[T](), at)
-	return at, nil
+	return at, d.compare(path, raw, reflect.TypeFor[T](), start)
 }
 
 // value reads a value whose place does not matter into v.
@@ -175,20 +167,36 @@ func value[T any](d *document, v *T) field {
 	}
 }
 
-// compare notes the fields of the object raw that a struct type lacks, and so on inside.
-func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, at workflow.Place) {
+// compare notes the fields of the object raw, which begins at start, that a struct type lacks, and so on inside. In an
+// extension of ours it refuses them.
+func (d *document) compare(path string, raw json.RawMessage, t reflect.Type, start int64) error {
+	if t == reflect.TypeFor[*extension]() {
+		strict := json.NewDecoder(bytes.NewReader(raw))
+		strict.DisallowUnknownFields()
+		if err := strict.Decode(new(extension)); err != nil {
+			return d.at(start).Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "json: "))
+		}
+	}
 	var object map[string]json.RawMessage
 	known := fieldTypes(t)
 	if known == nil || json.Unmarshal(raw, &object) != nil {
-		return
+		return nil
 	}
+	inside := make(map[int64]string) // names by where their values are
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if field := known[strings.ToLower(name)]; field == nil {
-			d.noteUnknown(join(path, name), at)
+		if known[strings.ToLower(name)] == nil {
+			d.noteUnknown(join(path, name), d.at(start))
 		} else {
-			d.compare(join(path, name), object[name], field, at)
+			inside[start+offsetOf(raw, name, object[name])] = name
 		}
 	}
+	for _, at := range slices.Sorted(maps.Keys(inside)) { // places are asked for in the order of the text
+		name := inside[at]
+		if err := d.compare(join(path, name), object[name], known[strings.ToLower(name)], at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mismatch is the error for a value that is good JSON but not what t is read from. The decoder does not always say
@@ -202,13 +210,18 @@ func (d *document) mismatch(path string, err error, raw json.RawMessage, t refle
 			break
 		}
 		path, t, err = join(path, name), field, cause
-		offset += max(0, bytes.Index(raw[offset:], []byte(`"`+name+`"`)))
-		offset += max(0, bytes.Index(raw[offset:], value))
+		offset += int(offsetOf(raw[offset:], name, value))
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		err = fmt.Errorf("found %s, want %s", wrong.Value, jsonKind(wrong.Type))
 	}
 	return d.at(start+int64(offset)).Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// offsetOf is where the value of an object's field is in the object's text.
+func offsetOf(object []byte, name string, value json.RawMessage) int64 {
+	at := max(0, bytes.Index(object, []byte(`"`+name+`"`)))
+	return int64(at + max(0, bytes.Index(object[at:], value)))
 }
 
 // culprit returns the first field of the object at the beginning of text that cannot be read, with its

@@ -1,9 +1,6 @@
 package wfformat
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "encoding/json"
 
 // The parts of a WfFormat 1.5 file as they are read and written; version14.go has those of 1.4.
 type (
@@ -53,7 +50,8 @@ const (
 )
 
 // extension is what WfFormat lacks and a run needs; docs/x-corral.schema.json describes it. A pointer tells a field
-// that is given as 0 from one that is not given.
+// that is given as 0 from one that is not given. An unknown field of it is refused (document.compare): the extension is
+// ours, so a field that it does not have is a typing mistake that would run something wrong.
 type extension struct {
 	MemoryMiB *int              `json:"memory_mib,omitempty"`
 	GPUs      int               `json:"gpus,omitempty"`
@@ -68,13 +66,4 @@ type extension struct {
 	Stderr    string            `json:"stderr,omitempty"`
 	Names     map[string]string `json:"names,omitempty"`
 	Control   *control          `json:"control,omitempty"`
-}
-
-// UnmarshalJSON refuses unknown fields, whatever the decoder around it does: the extension is ours, so a field that it
-// does not have is a typing mistake that would run something wrong.
-func (x *extension) UnmarshalJSON(b []byte) error {
-	type plain extension // without this method
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	return dec.Decode((*plain)(x))
 }

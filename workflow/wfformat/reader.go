@@ -69,19 +69,19 @@ func (r *reader) format() fields {
 		"wms":           value(doc, &wf.System), // its name in 1.4
 		"workflow": doc.object(fields{
 			"specification": r.of(version, doc.object(fields{
-				"tasks":      doc.array(r.task),
-				"files":      doc.array(r.file),
+				"tasks":      array(doc, r.task),
+				"files":      array(doc, r.file),
 				extensionKey: value(doc, &r.extension),
 			})),
 			"execution": r.of(version, doc.object(fields{
 				"makespanInSeconds": value(doc, (*seconds)(&wf.Makespan)),
 				"executedAt":        r.time(&wf.ExecutedAt),
-				"tasks":             doc.array(r.execution),
+				"tasks":             array(doc, r.execution),
 				"machines":          value(doc, &wf.Machines),
 			})),
 			"makespanInSeconds": r.of(version14, value(doc, (*seconds)(&wf.Makespan))),
 			"executedAt":        r.of(version14, r.time(&wf.ExecutedAt)),
-			"tasks":             r.of(version14, doc.array(r.task14)),
+			"tasks":             r.of(version14, array(doc, r.task14)),
 			"machines":          r.of(version14, r.machines14),
 		}),
 	}
@@ -121,12 +121,7 @@ func (r *reader) checkVersion() error {
 
 // task adds a task with its edges in both directions. Whether a list of parents or one of children named an edge is
 // kept for compareLists.
-func (r *reader) task(path string) error {
-	var s specTask
-	at, err := read(r.doc, path, &s)
-	if err != nil {
-		return err
-	}
+func (r *reader) task(s *specTask, at workflow.Place) error {
 	t := workflow.Task{ID: s.ID, Name: s.Name, Inputs: s.Inputs, Outputs: s.Outputs}
 	if err := s.Corral.apply(&t); err != nil {
 		return at.Errorf("task %q: %s: %w", t.ID, extensionKey, err)
@@ -146,27 +141,17 @@ func (r *reader) task(path string) error {
 }
 
 // file notes the size of a file.
-func (r *reader) file(path string) error {
-	var f dataFile
-	at, err := read(r.doc, path, &f)
-	if err != nil {
-		return err
-	}
+func (r *reader) file(f *dataFile, at workflow.Place) error {
 	return r.builder.File(f.ID, int64(f.Size), at)
 }
 
 // execution gives a task its execution, once the task is known. Programs and arguments are interned: thousands of tasks
 // run the same program, and most arguments are names of files.
-func (r *reader) execution(path string) error {
-	var e execTask
-	at, err := read(r.doc, path, &e)
-	if err != nil {
-		return err
-	}
+func (r *reader) execution(e *execTask, at workflow.Place) error {
 	if r.executions.count == r.maxExecutions {
 		return at.Errorf("the workflow has executions of more than %d tasks", r.maxExecutions)
 	}
-	return r.keep(e, at)
+	return r.keep(*e, at)
 }
 
 // keep keeps an execution, with one copy of what many say.
@@ -229,7 +214,10 @@ func byEnds(x, y [2]int) int { return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compar
 func (r *reader) warnOfMissing(edges, other [][2]int, in, lack string) {
 	var only [][2]int
 	for _, e := range edges {
-		if _, ok := slices.BinarySearchFunc(other, e, byEnds); !ok {
+		for len(other) > 0 && byEnds(other[0], e) < 0 {
+			other = other[1:]
+		}
+		if len(other) == 0 || other[0] != e {
 			only = append(only, e)
 		}
 	}

@@ -1,7 +1,6 @@
 package wfformat
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -44,8 +43,8 @@ func number(b []byte, most float64) (float64, error) {
 	if string(b) == "null" {
 		return 0, nil
 	}
-	var v float64
-	if err := json.Unmarshal(b, &v); err != nil {
+	v, err := strconv.ParseFloat(string(b), 64) // of what the decoder has found to be JSON
+	if err != nil {
 		return 0, fmt.Errorf("%.40s is not a number in range", b)
 	}
 	if v < 0 || v > most {

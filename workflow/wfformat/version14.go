@@ -77,12 +77,7 @@ type ref14 struct {
 
 // task14 adds a task. Others refer to it by its name, or by its id where that is something else; so the name is its id
 // here, unless another task has that name.
-func (r *reader) task14(path string) error {
-	var s task14
-	at, err := read(r.doc, path, &s)
-	if err != nil {
-		return err
-	}
+func (r *reader) task14(s *task14, at workflow.Place) error {
 	id := cmp.Or(s.Name, s.ID)
 	if _, taken := r.builder.Index(id); taken && s.ID != "" && s.ID != id {
 		id += "_" + s.ID

@@ -1,0 +1,73 @@
+package wfformat
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// An element is a value of an array, and the place where it begins.
+type element[T any] struct {
+	value T
+	at    workflow.Place
+}
+
+// aheadBytes is how much text the elements of an array are passed on for at a time; beyond it there is one element at
+// most.
+const aheadBytes = 64 << 10
+
+// array reads an array of Ts and calls take with each, in their order. To decode the text is half of the work and more,
+// so it is done by a goroutine of its own, which is a few batches of elements ahead. Until array returns, it alone
+// reads the document; take must not.
+func array[T any](d *document, take func(v *T, at workflow.Place) error) field {
+	return func(path string) error {
+		batches, stop := make(chan []element[T], 1), make(chan struct{})
+		var broken error // of the text; known when batches is closed
+		go func() {
+			defer close(batches)
+			broken = decode(d, path, batches, stop)
+		}()
+		var refused error
+		for batch := range batches {
+			for i := 0; i < len(batch) && refused == nil; i++ {
+				if refused = take(&batch[i].value, batch[i].at); refused != nil {
+					close(stop)
+				}
+			}
+		}
+		return cmp.Or(refused, broken)
+	}
+}
+
+var errStopped = errors.New("nobody takes more elements")
+
+// decode reads an array and sends its elements, until it ends or is broken or stop is closed. What precedes a break is
+// sent.
+func decode[T any](d *document, path string, batches chan<- []element[T], stop <-chan struct{}) error {
+	var batch []element[T]
+	from := d.dec.InputOffset()
+	send := func() error {
+		select {
+		case batches <- batch:
+			batch, from = make([]element[T], 0, len(batch)), d.dec.InputOffset()
+			return nil
+		case <-stop:
+			return errStopped
+		}
+	}
+	inside := path + "[]"
+	err := d.within('[', ']', path, func() (err error) {
+		batch = append(batch, element[T]{})
+		last := &batch[len(batch)-1]
+		if last.at, err = read(d, inside, &last.value); err != nil {
+			batch = batch[:len(batch)-1]
+			return err
+		}
+		if d.dec.InputOffset()-from < aheadBytes {
+			return nil
+		}
+		return send()
+	})
+	return cmp.Or(send(), err)
+}
