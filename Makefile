@@ -9,7 +9,7 @@ FUZZTIME ?= 10s
 CASES ?= 1000
 ROUNDS ?= 1
 # How often corrald is killed while it revises a plan.
-export KILLS ?= 3
+export KILLS ?= 1
 export PLANS ?= 4
 
 # The race detector needs a C compiler with its headers. Without one, everything is built and tested without both.

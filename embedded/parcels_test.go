@@ -93,16 +93,15 @@ func TestParcelOfMoreThanWasAskedFor(t *testing.T) {
 				c.Send(&wire.Message{Type: wire.TypeDeliver, Keys: keys(7)})
 				to := tar.NewWriter(wire.BulkWriter{Conn: c.Conn})
 				for name, size := range files {
-					if err := to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: size}); err != nil {
-						t.Fatal(err)
-					}
+					// The dispatcher may have hung up already, in the middle of what is sent.
+					_ = to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: size})
 					if size == 1 {
 						_, _ = to.Write([]byte("x"))
 					}
 				}
 				_ = to.Flush()
-				if m, err := c.Recv(wire.MaxFrame); !errors.Is(err, io.EOF) {
-					t.Errorf("answer is %+v, %v, want the end", m, err)
+				if m, err := c.Recv(wire.MaxFrame); err == nil {
+					t.Errorf("answer is %+v, want the end", m)
 				}
 			})
 		})

@@ -239,15 +239,3 @@ func (l load) busy() (found corral.Worker) {
 	})
 	return found
 }
-
-// parent returns a process's parent.
-func parent(pid int) int {
-	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	_, after, _ := strings.Cut(string(b), ") ")
-	fields := strings.Fields(after)
-	if len(fields) < 2 {
-		return 0
-	}
-	p, _ := strconv.Atoi(fields[1])
-	return p
-}
