@@ -36,7 +36,7 @@ import (
 //	snake                    the last command's stdout must be JSON whose names are all in snake_case
 //	let NAME                 put the last command's stdout, trimmed, into a variable
 //	request METHOD PATH BODY send a raw request to corrald, and print the status and what it answers
-//	remember                 note what corrald has, and what files there are
+//	remember                 note what corrald has, and what files there are, once nothing of it changes by itself
 //	unchanged                both must be as they were
 //	alive NAME               a process whose id is in a variable must be there
 //	until REGEXP ARGS…       run the client again and again, until it prints that
@@ -68,7 +68,7 @@ func scripts(t *testing.T, folder string) testscript.Params {
 			"snake":     func(ts *testscript.TestScript, _ bool, _ []string) { snakeCmd(ts) },
 			"let":       func(ts *testscript.TestScript, _ bool, args []string) { ts.Setenv(args[0], output(ts)) },
 			"request":   func(ts *testscript.TestScript, _ bool, args []string) { requestCmd(ts, args) },
-			"remember":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("REMEMBERED", world(ts)) },
+			"remember":  func(ts *testscript.TestScript, _ bool, _ []string) { rememberCmd(ts) },
 			"unchanged": func(ts *testscript.TestScript, _ bool, _ []string) { unchangedCmd(ts) },
 			"alive":     func(ts *testscript.TestScript, neg bool, args []string) { aliveCmd(ts, neg, args) },
 		},
@@ -107,7 +107,13 @@ func leave(e *testscript.Env, bin, dir string) {
 			e.T().Log("corral down --force: " + string(out))
 		}
 	}
-	if left := processes(dir); len(left) > 0 {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	left := processes(dir)
+	for until := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(until); left = processes(dir) {
+		<-tick.C // one that was killed may be there for a moment more
+	}
+	if len(left) > 0 {
 		for pid := range left {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -265,6 +271,23 @@ func world(ts *testscript.TestScript) string {
 		})
 	}
 	return b.String()
+}
+
+// rememberCmd waits until all that was begun before has settled: corrald counts a run's tasks a little later than they
+// begin, say.
+func rememberCmd(ts *testscript.TestScript) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for until := time.Now().Add(5 * time.Minute); ; {
+		was := world(ts)
+		<-tick.C
+		if is := world(ts); is == was {
+			ts.Setenv("REMEMBERED", is)
+			return
+		} else if time.Now().After(until) {
+			ts.Fatalf("something still changes (-before +now):\n%s", cmp.Diff(was, is))
+		}
+	}
 }
 
 func unchangedCmd(ts *testscript.TestScript) {

@@ -81,7 +81,13 @@ func (u *user) leave() {
 	if u.running() != 0 {
 		u.corral("down", "--force")
 	}
-	if left := u.processes(); len(left) > 0 {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	left := u.processes()
+	for until := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(until); left = u.processes() {
+		<-tick.C // one that was killed may be there for a moment more
+	}
+	if len(left) > 0 {
 		u.t.Errorf("processes left: %v", left)
 		for _, p := range left {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
