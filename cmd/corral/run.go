@@ -22,6 +22,7 @@ import (
 	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/internal/follow"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/format"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
 
@@ -36,14 +37,10 @@ func runCommand(p *printer) *cli.Command {
 			clusterFlag(),
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
 			&cli.BoolFlag{Name: "cancel-on-interrupt", Usage: "Ctrl-C cancels the run"},
-			&cli.StringFlag{Name: "clustering", Value: "none",
-				Usage: "`HOW` tasks become jobs: none (one each), horizontal=N (those of a level in at most N), " +
-					"runtime=D (those of a level in jobs of about D), label (those of a label), vertical (chains), " +
-					"or auto (what promises the shortest makespan on the workers there); with --auto the planner " +
-					"chooses unless it is given"},
+			clusteringFlag("; with --auto the planner chooses unless it is given"),
 			&cli.StringFlag{Name: "inputs", Value: corral.LinkInputs,
 				Usage: "`HOW` tasks get their inputs: link, or copy for tasks that change them in place"},
-			retriesFlag(2), labelFlag(), keyFlag(), timeoutFlag(),
+			retriesFlag(2, "; of a .dag that does not say: none"), labelFlag(), keyFlag(), timeoutFlag(),
 		),
 		Action: orDryRun(p, read, func(c *cli.Context) error {
 			auto := &autoRun{c: c, p: p}
@@ -99,7 +96,10 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 		return n, err
 	}
 	n.WorkflowName, n.Changed = file, c.Bool("changed")
-	n.Options.Clustering, n.Options.Inputs = c.String("clustering"), c.String("inputs")
+	n.Options.Inputs = c.String("inputs")
+	if word, _ := format.Of(file); word == "dagman" && !c.IsSet("retries") {
+		n.Options.Retries = 0 // as DAGMan has it: a node is tried again if the file says RETRY
+	}
 	if n.Changed && c.Bool("auto") {
 		return n, corral.ErrorAt(corral.Invalid, "--changed", "goes without --auto: plans are for the whole workflow")
 	}
@@ -129,6 +129,7 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 			Retries: c.Int("retries"), Stall: corral.Seconds(c.Duration("stall")),
 			RetryUnless: c.String("retry-unless"), CrashLimit: cmp.Or(c.Int("crash-limit"), -1),
 			DefaultRuntime: corral.Seconds(c.Duration("default-runtime")), KeepTasks: c.Bool("keep-tasks"),
+			Clustering: c.String("clustering"),
 		},
 	}
 	for flag, d := range map[string]corral.Seconds{"--stall": n.Options.Stall,

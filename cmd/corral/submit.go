@@ -49,7 +49,7 @@ func submitCommand(p *printer) *cli.Command {
 				"and it is killed after that"},
 			clusterFlag(), waitFlag("every task is over; the exit code tells"),
 			&cli.BoolFlag{Name: "progress", Usage: "wait, and show how far the tasks are"},
-			retriesFlag(0),
+			retriesFlag(0, ""), clusteringFlag(""),
 		}, runFlags(), []cli.Flag{labelFlag(), keyFlag(), timeoutFlag()}),
 		Action: orDryRun(p, read, creating(read, (*api.Client).CreateRun,
 			func(c *cli.Context, cl *api.Client, r corral.Run) error { return beginSubmission(c, p, cl, r) })),
@@ -166,9 +166,17 @@ func readLines(p *printer, file string) (text []byte, err error) {
 }
 
 // retriesFlag says how often a failed task is tried again.
-func retriesFlag(n int) cli.Flag {
+func retriesFlag(n int, more string) cli.Flag {
 	return &cli.IntFlag{Name: "retries", Value: n,
-		Usage: "run a task that fails up to `N` times more, unless the task says otherwise"}
+		Usage: "run a task that fails up to `N` times more, unless the task says otherwise" + more}
+}
+
+// clusteringFlag says how tasks become jobs.
+func clusteringFlag(more string) cli.Flag {
+	return &cli.StringFlag{Name: "clustering", Value: "none",
+		Usage: "`HOW` tasks become jobs: none (one each), horizontal=N (those of a level in at most N), " +
+			"runtime=D (those of a level in jobs of about D), label (those of a label), vertical (chains), " +
+			"or auto (what promises the shortest makespan on the workers there)" + more}
 }
 
 // runFlags are the flags that say how any run is run.
