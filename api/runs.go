@@ -122,7 +122,8 @@ func (c *Client) RunProfile(ctx context.Context, id corral.RunID) ([]byte, error
 	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/profile"})
 }
 
-// RunTaskLog returns a file that the last execution of a task left: stdout, stderr or record.json.
+// RunTaskLog returns a file that the last execution of a task left: stdout, stderr or record.json; or what its scripts
+// printed: pre or post.
 func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task, file string) ([]byte, error) {
 	path := runPath(id) + "/tasks/" + url.PathEscape(task) + "/log"
 	return c.do(ctx, call{method: http.MethodGet, path: path, query: url.Values{"file": {file}}})

@@ -87,7 +87,8 @@ var choices = map[string][]string{
 // ofVerbs are the values of flags, and of arguments, that have other ones with each command: by the command's words and
 // the name.
 var ofVerbs = map[string][]string{
-	"runs log file": {"stdout", "stderr", "record.json"}, "glidein log file": {"stdout", "stderr", "report.json"},
+	"runs log file":    {"stdout", "stderr", "record.json", "pre", "post"},
+	"glidein log file": {"stdout", "stderr", "report.json"},
 	"runs tasks state": wordsOf(corral.TaskStates), "runs list state": wordsOf(corral.RunStates),
 	"runs clean state": wordsOf(corral.RunStates),
 }

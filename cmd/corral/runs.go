@@ -47,7 +47,8 @@ func runsCommand(p *printer) *cli.Command {
 			runs.verb("log", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return runLog(c, p, cl, id)
 			}, &cli.StringFlag{Name: "file", Value: "stderr",
-				Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json"}),
+				Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json; or what its scripts " +
+					"printed: pre or post"}),
 			runs.several("remove",
 				func(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 					return removeRuns(c, p, cl, which)

@@ -14,7 +14,7 @@ func TestKillsCondor(t *testing.T) {
 	u := newCondorUser(t)
 	u.startPool(t)
 	for range 2 {
-		u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB", "--resubmit", "forever", "--wait", "-q")
+		u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB", "--resubmit", "forever", "--retries", "1000", "--wait", "-q")
 	}
 	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--clustering", "horizontal=10"}}
 	m.play(

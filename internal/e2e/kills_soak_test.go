@@ -27,7 +27,7 @@ func TestKillsEmbedded(t *testing.T) {
 	u := newUser(t, "CORRALD_LEASE=5s")
 	u.must("up")
 	for range 2 {
-		u.must("glidein", "create", "--site", "local", "--hosts", "2", "--cpus", "1", "--resubmit", "forever", "--wait", "-q")
+		u.must("glidein", "create", "--site", "local", "--hosts", "2", "--cpus", "1", "--resubmit", "forever", "--retries", "1000", "--wait", "-q")
 	}
 	m := matrix{user: u, cluster: "default", workers: 4}
 	m.play(

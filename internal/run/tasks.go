@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,12 +18,17 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// The files that can be had of an attempt.
+// The files that can be had of a task: of an attempt at it, and what the last try of its scripts printed.
 const (
 	LogStdout = "stdout"
 	LogStderr = "stderr"
 	LogRecord = "record.json"
+	LogPre    = "pre"
+	LogPost   = "post"
 )
+
+// Logs are the names of all of them.
+func Logs() []string { return []string{LogStdout, LogStderr, LogRecord, LogPre, LogPost} }
 
 // now is the time as records and rows have it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
@@ -89,9 +95,9 @@ func ask(ctx context.Context, d *driver, fn func(*driver)) (asked bool, err erro
 	}
 }
 
-// Log opens a file that an attempt at a task left: LogStdout, LogStderr or LogRecord. attempt 0 is the
-// last one. The caller closes it. A task, an attempt or a file that is not there is a NotFound error. What a packed
-// attempt would have left is told from the journal.
+// Log opens a file that an attempt at a task left, or its scripts: one of Logs. attempt 0 is the last one. The caller
+// closes it. A task, an attempt or a file that is not there is a NotFound error. What a packed attempt would have left
+// is told from the journal.
 func (m *Manager) Log(
 	ctx context.Context, id corral.RunID, task string, attempt int, which string,
 ) (io.ReadCloser, error) {
@@ -199,9 +205,10 @@ func (r room) places(t logged, attempt int, which string) ([]place, *packed, err
 	case LogStderr:
 		of = t.stderr
 	case LogRecord:
+	case LogPre, LogPost:
+		return []place{{r.layout.path(scriptDir), t.id + "." + which}}, nil, nil
 	default:
-		return nil, nil, corral.Errorf(corral.Invalid, "%q is none of %s, %s, %s",
-			which, LogStdout, LogStderr, LogRecord)
+		return nil, nil, corral.Errorf(corral.Invalid, "%q is none of %s", which, strings.Join(Logs(), ", "))
 	}
 	name := cmp.Or(of.name, which)
 	attempt = cmp.Or(attempt, t.last)

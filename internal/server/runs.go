@@ -249,9 +249,9 @@ func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[a
 	return rest.Whole(tasks, "")
 }
 
-// log answers with a file that a task's last execution left in the run's directory on corrald's host.
+// log answers with a file that a task's last execution left, or its scripts, in the run's directory on corrald's host.
 func (h *runHandlers) log(c *rest.Call) error {
-	file := c.Query.OneOf("file", run.LogStdout, run.LogStderr, run.LogRecord)
+	file := c.Query.OneOf("file", run.Logs()...)
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
