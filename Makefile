@@ -41,8 +41,8 @@ properties = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", 
 crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
-.PHONY: help build bin/test/plain bin/test/race networks htcondor slurm demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-evidence bench-schedules bench-relay bench-sites lint fmt clean
+.PHONY: help build bin/test/plain bin/test/race networks htcondor slurm peers demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
+	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,9 @@ htcondor: ## a real HTCondor for tests, in the cache; what needs it makes it too
 slurm: ## a real Slurm for tests, likewise
 	scripts/slurm
 
+peers: ## GNU parallel, Makeflow, Work Queue, Dask and Snakemake for tests and benchmarks beside them, likewise
+	scripts/peers
+
 demo: build ## the main job, end to end: a workflow on pilots on this machine
 	bin/corral demo
 
@@ -76,7 +79,7 @@ test: ## the tests that need only Go, with the race detector where there is a C 
 	@$(if $(compiler),,echo "There is no C compiler (gcc and libc6-dev): the tests run without the race detector.")
 	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 20m ./...
 
-test-sites: htcondor slurm networks ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
+test-sites: htcondor slurm peers networks ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
 	$(run_sites) -tags sites -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' $(call packages_of,$(site_files))
 	$(tell_refused)
 
@@ -103,7 +106,7 @@ test-crashes: htcondor slurm networks ## what is killed or started again, three 
 	$(run_sites) -tags sites -count=3 -timeout 60m -run '$(crashes)' $(call packages_of,$(crash_files))
 	$(tell_refused)
 
-test-soak: htcondor slurm networks ## outages and limits of real sites, and benchmarks in small, which take minutes
+test-soak: htcondor slurm peers networks ## outages and limits of real sites, and benchmarks in small, which take minutes
 	$(run_sites) -tags sites,soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(soak_files)))$$' $(call packages_of,$(soak_files))
 	$(tell_refused)
 
@@ -125,6 +128,9 @@ bench-glideins: build ## 200 glideins in one HTCondor pool: time, memory, jobs a
 
 bench-plans: build ## plans of published workflows, executed with sleeping tasks, beside what they predicted
 	$(GO) run ./bench plans
+
+bench-peers: build peers ## no-op tasks beside GNU parallel, Makeflow, Work Queue, Dask and Snakemake, from Debian's packages
+	$(GO) run ./bench peers
 
 bench-growth: ## workflows of a thousand to a million tasks, read, ranked and drained without executing
 	$(GO) run ./bench/growth

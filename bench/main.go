@@ -8,8 +8,8 @@
 //
 // It uses a private corrald below a temporary directory, through the API that everybody uses, and
 // leaves nothing behind. `bench limit` measures the bare loop alone, `bench overheads` what Corral adds
-// around an HTCondor pool's jobs, `bench glideins` many glideins in one pool, and `bench plans` how plans of published
-// workflows go when they are executed.
+// around an HTCondor pool's jobs, `bench glideins` many glideins in one pool, `bench plans` how plans of published
+// workflows go when they are executed, and `bench peers` what others make of the same tasks.
 //
 // What needs no programs is measured by Go's own benchmarks, which are among the tests: many attempts at one site
 // (BenchmarkSites) and connections through a relay and ssh (BenchmarkRelay).
@@ -104,6 +104,7 @@ var verbs = map[string]func(p plan, ctx context.Context, dir string) error{
 	"overheads": plan.measureOverheads,
 	"glideins":  plan.measureGlideins,
 	"plans":     plan.measurePlans,
+	"peers":     plan.measurePeers,
 }
 
 // verbOf returns the verb with which args begin, empty if they begin with none, and the others.
@@ -141,7 +142,7 @@ func parse(verb string, args []string, stdout, stderr io.Writer) (plan, error) {
 	}
 	if f.NArg() > 0 || min(p.tasks, p.rounds, p.hops, p.queued, p.count, p.cpus) < 1 || p.span <= 0 ||
 		instances[corral.ClusterKind(p.kind)] == nil {
-		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|plans] [flags]; "+
+		fmt.Fprintln(stderr, "usage: bench [limit|overheads|glideins|plans|peers] [flags]; "+
 			"all numbers are at least 1, a kind is embedded or condor")
 		f.PrintDefaults()
 		return p, flag.ErrHelp

@@ -14,18 +14,24 @@ import (
 )
 
 // TestSiteScripts plays testdata/sites/*.txtar, which are about real sites. In addition to what TestScripts has,
-// $HTCONDOR is a real one, and there is the command
+// $HTCONDOR is a real one, $PEERS has the programs of scripts/peers, and there is the command
 //
 //	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh
 func TestSiteScripts(t *testing.T) {
-	release, err := exec.CommandContext(t.Context(), "../../scripts/htcondor").Output()
-	if err != nil {
-		t.Fatalf("setting up HTCondor: %v", err)
+	folders := map[string]string{"HTCONDOR": "../../scripts/htcondor", "PEERS": "../../scripts/peers"}
+	for name, script := range folders {
+		folder, err := exec.CommandContext(t.Context(), script).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", script, err)
+		}
+		folders[name] = strings.TrimSpace(string(folder))
 	}
 	p := scripts(t, "testdata/sites")
 	setUp := p.Setup
 	p.Setup = func(e *testscript.Env) error {
-		e.Setenv("HTCONDOR", strings.TrimSpace(string(release)))
+		for name, folder := range folders {
+			e.Setenv(name, folder)
+		}
 		e.Values[sshdOf] = &gridsitetest.SSHD{}
 		return setUp(e)
 	}
