@@ -8,7 +8,6 @@ package main
 // which tells on stdout when it is ready and at last what it has used.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -199,19 +198,4 @@ func (p plan) measureLimit(ctx context.Context, dir string) error {
 	}
 	_, err := fmt.Fprintf(p.stdout, "median %.0f tasks/s\n", rates.median())
 	return err
-}
-
-// xargs starts n processes with xargs, two at a time. It makes no directories and files.
-func xargs(ctx context.Context, n int) (s sample, err error) {
-	cmd := exec.CommandContext(ctx, "xargs", "-P"+strconv.Itoa(width), "-n1", noop[0])
-	lines := make([]byte, 0, 2*n)
-	for range n {
-		lines = append(lines, "x\n"...)
-	}
-	cmd.Stdin, cmd.Stderr, cmd.SysProcAttr = bytes.NewReader(lines), os.Stderr, ownSession
-	began := time.Now()
-	if err := cmd.Run(); err != nil {
-		return s, fmt.Errorf("xargs: %w", err)
-	}
-	return sample{tasks: n, span: time.Since(began)}, nil
 }

@@ -67,7 +67,4 @@ func TestLimit(t *testing.T) {
 	if err != nil || len(records) != 40 {
 		t.Errorf("%d records (%v), want 40", len(records), err)
 	}
-	if x, err := xargs(t.Context(), 10); err != nil || x.rate() <= 0 {
-		t.Errorf("xargs: %+v, %v", x, err)
-	}
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -39,21 +38,13 @@ func (p plan) measureTasks(ctx context.Context, dir string) error {
 }
 
 // measureRuns measures what needs pilots.
-func (r *results) measureRuns(ctx context.Context, p plan, dir string) (err error) {
-	s, err := newStand(ctx, filepath.Join(dir, "s"))
-	defer func() { err = errors.Join(err, s.takeDown()) }()
-	if err != nil {
+func (r *results) measureRuns(ctx context.Context, p plan, dir string) error {
+	return p.onStand(ctx, dir, func(g rig) (err error) {
+		if r.throughput, err = g.throughput(ctx); err == nil {
+			r.latency, err = g.latency(ctx)
+		}
 		return err
-	}
-	if err := s.provision(ctx, width); err != nil {
-		return err
-	}
-	g := rig{p, dir, s}
-	if r.throughput, err = g.throughput(ctx); err != nil {
-		return err
-	}
-	r.latency, err = g.latency(ctx)
-	return err
+	})
 }
 
 // markdown is the report. Its tables are readable as they are.
@@ -73,7 +64,6 @@ func (r results) markdown() string {
 		append([]string{t.clustering + " ÷ bare loop"}, ratios(t.clustered, t.limit).row("%.2f")...),
 		append([]string{"bare loop ÷ corral, processor time"}, thrifts(t.corral, t.limit).row("%.2f")...),
 		append([]string{"the same with --keep-tasks"}, thrifts(t.kept, t.limit).row("%.2f")...),
-		{"xargs -P2 -n1, for orientation", fmt.Sprintf("%.0f", t.xargs.rate()), "once"},
 	})
 	b.WriteString("\nProcessor time, µs a task, medians:\n\n")
 	table(&b, t.costTable())

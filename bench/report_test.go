@@ -27,7 +27,7 @@ func TestReportOfTasks(t *testing.T) {
 	t.Parallel()
 	r := results{
 		throughput: throughput{
-			tasks: 1000, clustering: "horizontal=10", xargs: measured(800)[0],
+			tasks: 1000, clustering: "horizontal=10",
 			limit: measured(500, 400, 1000), corral: measured(1000, 500, 2000), kept: measured(1000, 1000, 1000), clustered: measured(500, 500, 500),
 		},
 		latency: latency{limit: measured(1000), corral: measured(1500, 2500)},
@@ -49,7 +49,6 @@ func TestReportOfTasks(t *testing.T) {
 | horizontal=10 ÷ bare loop          | 1.00   | 0.80–2.00 |
 | bare loop ÷ corral, processor time | 0.50   | 0.50–0.80 |
 | the same with --keep-tasks         | 0.50   | 0.40–1.00 |
-| xargs -P2 -n1, for orientation     | 1250   | once      |
 
 Processor time, µs a task, medians:
 

@@ -6,7 +6,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,9 +25,8 @@ const (
 )
 
 const (
-	warmUp    = 1000 // tasks that are run before anything is measured
-	xargsPart = 4    // xargs gets this part of the tasks
-	perJob    = 100  // tasks in each clustered job, about
+	warmUp = 1000 // tasks that are run before anything is measured
+	perJob = 100  // tasks in each clustered job, about
 )
 
 // A throughput is what was measured of independent tasks: in each round the bare loop, Corral, Corral that keeps the
@@ -33,7 +34,6 @@ const (
 type throughput struct {
 	tasks      int
 	clustering string
-	xargs      sample
 	limit      []sample
 	corral     []sample
 	kept       []sample // with --keep-tasks
@@ -45,6 +45,19 @@ type rig struct {
 	plan
 	dir   string
 	stand *stand
+}
+
+// onStand has something measured on a stand with as many pilots of one cpu as tasks run at once.
+func (p plan) onStand(ctx context.Context, dir string, measure func(rig) error) (err error) {
+	s, err := newStand(ctx, filepath.Join(dir, "s"))
+	defer func() { err = errors.Join(err, s.takeDown()) }()
+	if err == nil {
+		err = s.provision(ctx, width)
+	}
+	if err != nil {
+		return err
+	}
+	return measure(rig{p, dir, s})
 }
 
 // A side is one of those that are compared: it takes one measurement.
@@ -87,9 +100,6 @@ func (r rig) throughput(ctx context.Context) (t throughput, err error) {
 	t.clustering = "horizontal=" + strconv.Itoa(max(width, t.tasks/perJob))
 	document, err := independent(t.tasks)
 	if err != nil {
-		return t, err
-	}
-	if t.xargs, err = xargs(ctx, max(1, t.tasks/xargsPart)); err != nil {
 		return t, err
 	}
 	began := time.Now()
