@@ -4,6 +4,7 @@
 //	go run ./bench/schedules                       # about 40 minutes
 //	go run ./bench/schedules -name LIGO -workers 4 # one of them
 //	go run ./bench/schedules -sim -clustering auto # simulated alone, in seconds
+//	go run ./bench/schedules -slurm 4              # a job of Slurm for each task, beside pilots there: 10 minutes
 //
 // The workflows are those of 200 tasks of Pegasus's workflow generator, as far as -data has them, and three of the
 // thesis (Juve 2012, ch. 2), made from its tables of profiles: Montage of 206 tasks, Broadband of 768, Epigenome of
@@ -42,6 +43,7 @@ type bench struct {
 	share   time.Duration // work ÷ workers
 	named   string        // part of the names of what is measured
 	simOnly bool
+	slurm   int // nodes of a Slurm on which the thesis's workflows are run job by job; 0: none
 
 	stdout, stderr io.Writer
 }
@@ -58,7 +60,11 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return 2 // flag has said why
 	}
-	if err := b.measure(ctx); err != nil {
+	measure := b.measure
+	if b.slurm > 0 {
+		measure = b.beside
+	}
+	if err := measure(ctx); err != nil {
 		fmt.Fprintln(stderr, "schedules: "+err.Error())
 		return 1
 	}
@@ -75,6 +81,7 @@ func parse(args []string, stdout, stderr io.Writer) (bench, error) {
 	f.DurationVar(&b.share, "share", 20*time.Second, "work ÷ workers")
 	f.StringVar(&b.named, "name", "", "only workflows whose `NAME` has this in it")
 	f.BoolVar(&b.simOnly, "sim", false, "simulate only")
+	f.IntVar(&b.slurm, "slurm", 0, "the thesis's workflows alone, job by job and on pilots, at a Slurm of `N` nodes")
 	rules := f.String("clustering", "none,runtime=200ms", "`RULES`, separated by commas")
 	workers := f.String("workers", "2,4,8,16", "`NUMBERS` of workers, separated by commas")
 	if err := f.Parse(args); err != nil {

@@ -23,17 +23,23 @@ type stand struct {
 	cl      *api.Client
 }
 
-// newStand starts it. The caller must end it, also when there is an error.
-func newStand(ctx context.Context, dir string, workers int) (*stand, error) {
+// startCorrald starts one without workers. The caller must end it, also when there is an error.
+func startCorrald(ctx context.Context, dir string) (*stand, error) {
 	s := &stand{corrald: personal.Corrald{Layout: xdg.Below(dir)}}
 	if _, err := s.corrald.Start(ctx); err != nil {
 		return s, err
 	}
 	var err error
-	if s.cl, err = s.corrald.Client(); err != nil {
-		return s, err
+	if s.cl, err = s.corrald.Client(); err == nil {
+		_, err = personal.SetUp(ctx, s.cl)
 	}
-	if _, err := personal.SetUp(ctx, s.cl); err != nil {
+	return s, err
+}
+
+// newStand is startCorrald with workers on this machine.
+func newStand(ctx context.Context, dir string, workers int) (*stand, error) {
+	s, err := startCorrald(ctx, dir)
+	if err != nil {
 		return s, err
 	}
 	g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{Site: personal.Site, Hosts: workers, CPUs: 1,

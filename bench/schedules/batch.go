@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A batch is a real Slurm on this machine, made by scripts/slurm, with nodes of one cpu. Its commands are in PATH.
+type batch struct{ dir string }
+
+// startBatch starts it. The caller must end it, also when there is an error.
+func startBatch(ctx context.Context, dir string, nodes int) (batch, error) {
+	s := batch{dir}
+	cmd := exec.CommandContext(ctx, "scripts/slurm", "start", dir)
+	cmd.Env = append(os.Environ(), "NODES="+strconv.Itoa(nodes), "CPUS=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return s, fmt.Errorf("scripts/slurm, which is run in the project's folder: %w: %.500s", err, out)
+	}
+	settings, err := os.ReadFile(filepath.Join(dir, "env"))
+	if err != nil {
+		return s, err
+	}
+	_, rest, _ := strings.Cut(string(settings), "PATH='")
+	bin, _, _ := strings.Cut(rest, "'")
+	return s, errors.Join(os.Setenv("PATH", bin+":"+os.Getenv("PATH")),
+		os.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf")))
+}
+
+func (s batch) end() error { return exec.Command("scripts/slurm", "stop", s.dir).Run() }
+
+// look is how often the queue is asked for what has ended, which costs no task more than that.
+const look = 500 * time.Millisecond
+
+// eachAJob runs a workflow with a job of Slurm for each task, submitted once those before it have ended, as a user's
+// script would, and returns what that took.
+func eachAJob(ctx context.Context, a asleep) (time.Duration, error) {
+	began, tick := time.Now(), time.NewTicker(look)
+	defer tick.Stop()
+	q := queue{ctx: ctx, asleep: a, jobs: map[string]int{}, missing: make([]int, a.wf.Graph.Len())}
+	for i := range q.missing {
+		if q.missing[i] = len(a.wf.Graph.Parents(i)); q.missing[i] == 0 {
+			q.submit(i)
+		}
+	}
+	for q.err == nil && len(q.jobs) > 0 {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-tick.C:
+			q.look()
+		}
+	}
+	return time.Since(began), q.err
+}
+
+// A queue is the tasks of a workflow that are jobs of Slurm.
+type queue struct {
+	asleep
+	ctx     context.Context
+	jobs    map[string]int // by their ids
+	missing []int          // :: task → how many before it have not ended
+	err     error
+}
+
+// submit makes a job of a task.
+func (q *queue) submit(i int) {
+	sleep := strconv.FormatFloat(q.times[i].Seconds(), 'f', 3, 64)
+	id, err := exec.CommandContext(q.ctx, "sbatch", "--parsable", "-n1", "-o/dev/null", "--wrap=sleep "+sleep).Output()
+	q.jobs[strings.TrimSpace(string(id))] = i
+	q.err = errors.Join(q.err, err)
+}
+
+// look submits what may begin since jobs have left the queue.
+func (q *queue) look() {
+	out, err := exec.CommandContext(q.ctx, "squeue", "-h", "-o%A").Output()
+	q.err = errors.Join(q.err, err)
+	there := map[string]bool{}
+	for _, id := range strings.Fields(string(out)) {
+		there[id] = true
+	}
+	for id, i := range maps.Clone(q.jobs) {
+		if there[id] {
+			continue
+		}
+		delete(q.jobs, id)
+		for _, c := range q.wf.Graph.Children(i) {
+			if q.missing[c]--; q.missing[c] == 0 {
+				q.submit(int(c))
+			}
+		}
+	}
+}
+
+// onPilots runs a workflow on pilots at the same Slurm, and returns what it took from asking for them on.
+func onPilots(ctx context.Context, dir string, a asleep, nodes int) (took time.Duration, err error) {
+	s, err := startCorrald(ctx, dir)
+	defer func() { err = errors.Join(err, s.end()) }()
+	if err != nil {
+		return 0, err
+	}
+	const site = "slurm"
+	if _, err := s.cl.CreateSite(ctx, api.NewSite{Name: site, Contact: "local:", Batch: "slurm"}, ""); err != nil {
+		return 0, err
+	}
+	if _, err := s.cl.WaitSite(ctx, site, string(corral.SiteReady), patience); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if _, err := s.cl.CreateGlidein(ctx, api.NewGlidein{Site: site, Hosts: nodes, CPUs: 1,
+		Walltime: corral.Seconds(walltime)}, ""); err != nil {
+		return 0, err
+	}
+	_, _, err = s.run(ctx, a, "none")
+	return time.Since(began), err
+}
+
+// thesisReductions are by how much less time the thesis's workflows took on glideins than as jobs of a grid (Juve 2012,
+// §2.8), in percent.
+var thesisReductions = map[string]string{"Montage": "45", "Broadband": "40", "Epigenome": "32"}
+
+// beside measures the thesis's workflows as jobs of a Slurm, and on pilots there.
+func (b bench) beside(ctx context.Context) error {
+	made, err := ofTheThesis()
+	if err != nil {
+		return err
+	}
+	if err := personal.UsePrograms(b.bin); err != nil {
+		return err
+	}
+	r := &report{out: b.stdout}
+	r.print("| workflow | tasks | nodes | a job each s | on pilots s | less %% | thesis %% |\n")
+	r.print("| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, wf := range b.wanted(made) {
+		alone, pilots, err := b.both(ctx, wf)
+		if err != nil {
+			return err
+		}
+		r.print("| %s | %d | %d | %.1f | %.1f | %.0f | %s |\n", wf.Name, len(wf.Tasks), b.slurm, alone.Seconds(),
+			pilots.Seconds(), 100*(1-pilots.Seconds()/alone.Seconds()), thesisReductions[strings.Fields(wf.Name)[0]])
+	}
+	return r.err
+}
+
+// both measures one workflow in both ways, on a Slurm of its own.
+func (b bench) both(ctx context.Context, wf *workflow.Workflow) (alone, pilots time.Duration, err error) {
+	dir, err := os.MkdirTemp("/tmp", "slurm") // sockets have short names
+	if err != nil {
+		return 0, 0, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := startBatch(ctx, dir, b.slurm)
+	defer func() { err = errors.Join(err, s.end()) }()
+	if err != nil {
+		return 0, 0, err
+	}
+	a := asleepFor(wf, b.share*time.Duration(b.slurm))
+	if alone, err = eachAJob(ctx, a); err == nil {
+		pilots, err = onPilots(ctx, filepath.Join(dir, "c"), a, b.slurm)
+	}
+	return alone, pilots, err
+}
