@@ -62,15 +62,14 @@ func (m *matrix) play(cells ...cell) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	m.t.Logf("SEED=%d repeats these instants", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
 	rounds := kills(m.t)
 	undisturbed := m.disturbed(cell{}, 0)
 	m.t.Logf("| killed | rounds | tasks begun again | seconds more, median | most |")
-	for _, c := range cells {
+	for number, c := range cells {
 		var again []int
 		var longer []time.Duration
-		for range rounds {
-			at := 1 + rng.IntN(manyTasks-1)
+		for round := range rounds { // each with an instant of its own, whatever else is played
+			at := 1 + rand.New(rand.NewPCG(seed, uint64(number)<<32|uint64(round))).IntN(manyTasks-1)
 			got := m.disturbed(c, at)
 			if got.digest != undisturbed.digest {
 				m.t.Errorf("%s killed after %d tasks: the files differ", c.name, at)
