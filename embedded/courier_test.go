@@ -115,6 +115,52 @@ func TestFilesTravelToAWorkerThatDoesNotSeeTheRun(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
+// The inputs of a job that waits at a worker come while another one runs there.
+func TestInputsAreFetchedAhead(t *testing.T) {
+	t.Parallel()
+	b, scratch := newBlindBed(t, dispatch.Config{})
+	b.data(t, "in/small", "small")
+	b.data(t, "in/large", strings.Repeat("l", 17<<20))
+	seq := int64(0)
+	for !fetchedAhead(t, b, scratch, seq) { // a busy machine may need longer than a job waits at a worker
+		seq += 3
+	}
+}
+
+// fetchedAhead runs three jobs, and reports whether the inputs of the second came while the first ran. Those of the third
+// are too large for that.
+func fetchedAhead(t *testing.T, b *bed, scratch string, seq int64) bool {
+	t.Helper()
+	come := func(name string) string {
+		return "[ -e " + scratch + "/parcel-*/run/" + executor.DataDir + "/in/" + name + " ]"
+	}
+	first := sh(seq, b.dir, "for i in $(seq 100); do "+come("small")+" && echo ahead && "+come("large")+
+		" && echo too large; "+come("small")+" && exit; sleep 0.01; done")
+	next, large := sh(seq+1, b.dir, "cat in/small"), sh(seq+2, b.dir, "wc -c < in/large")
+	next.Tasks[0].Inputs, large.Tasks[0].Inputs = []string{"in/small"}, []string{"in/large"}
+	for _, j := range []execution.Job{first, next, large} {
+		j.Tasks[0].Estimate = 0 // so short that others are sent ahead
+	}
+	b.d.Submit([]execution.Job{first, next, large})
+	printed := func(j execution.Job) string {
+		return read(t, b.dir, executor.TasksDir, j.Tasks[0].ID+".1", "stdout")
+	}
+	for seq, r := range b.sink.awaitResults(t, int(seq)+3) {
+		if r.Status != execution.Done {
+			t.Fatalf("result of job %d = %+v, want done", seq, r)
+		}
+	}
+	nothingLeft(t, b, scratch)
+	if got := printed(next) + printed(large); got != "small17825792\n" {
+		t.Errorf("the tasks printed %q", got)
+	}
+	got := printed(first)
+	if got != "" && got != "ahead\n" {
+		t.Errorf("the first task saw that its followers' inputs came %q", got)
+	}
+	return got != ""
+}
+
 func TestManyJobsTravelOverFewConnections(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})

@@ -35,7 +35,7 @@ func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, in
 		}
 		switch m.Type {
 		case wire.TypeFetch:
-			err = c.handOut(ctx, m.Keys[0])
+			err = c.handOut(ctx, m.Keys[0], m.N)
 		case wire.TypeDeliver:
 			err = c.takeIn(ctx, m.Keys[0])
 		default:
@@ -50,9 +50,10 @@ func (d *Dispatcher) ServeCourier(ctx context.Context, nc *wire.Conn, worker, in
 }
 
 // handOut answers with the parcel of a job, or with why there is none: Unavailable if another try may help, since the
-// disk is full, say; Failed if an input cannot be read, which then fails the task. An error means that the connection
+// disk is full, say; Failed if an input cannot be read, which then fails the task; Unsatisfiable if it is fetched ahead
+// and has more than most bytes, or a folder, of which nobody knows how many it has. An error means that the connection
 // is of no more use.
-func (c *courier) handOut(ctx context.Context, key execution.Key) error {
+func (c *courier) handOut(ctx context.Context, key execution.Key, most int64) error {
 	refuse := func(err error) error { return c.refuse(wire.TypeParcel, err) }
 	ctx, job, over, err := c.carry(ctx, key)
 	if err != nil {
@@ -62,6 +63,9 @@ func (c *courier) handOut(ctx context.Context, key execution.Key) error {
 	direct, err := parcel.DirectOf(job)
 	if err != nil {
 		return refuse(corral.Errorf(cannot(err), "%w", err))
+	}
+	if most > 0 && (direct == nil || direct.Bytes() > most) {
+		return refuse(corral.Errorf(corral.Unsatisfiable, "it has more than %d bytes, or a folder", most))
 	}
 	if direct != nil {
 		c.Send(&wire.Message{Type: wire.TypeParcel})

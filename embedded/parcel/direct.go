@@ -31,7 +31,7 @@ type Direct struct {
 // What Pack leaves out, it leaves out. An error names the first file that cannot be read: in the middle of sending it
 // would be too late to refuse.
 func DirectOf(job execution.Job) (*Direct, error) {
-	described := sentJob{Job: job}
+	var described sentInputs
 	d := &Direct{file: JobFile, folder: InDir}
 	taken := map[string]bool{}
 	for i := range job.Tasks {
@@ -147,22 +147,20 @@ func (d *Direct) Send(c *wire.Conn) error {
 	})
 }
 
-// Fetched receives the parcel of a job and makes a run's directory of it below dir, which is empty. bytes came.
-func Fetched(c *wire.Conn, dir string) (job execution.Job, bytes int64, err error) {
+// Fetched receives the parcel of a job and puts its inputs below dir, where none of them is. bytes came.
+func Fetched(c *wire.Conn, dir string) (bytes int64, err error) {
 	u := unloading{conn: c, file: JobFile, folder: InDir, most: -1}
 	trouble, err := u.take(func(text []byte) (string, []item, error) {
-		var p sentJob
+		var p sentInputs
 		if err := json.Unmarshal(text, &p); err != nil {
-			return "", nil, fmt.Errorf("reading the job: %w", err)
+			return "", nil, fmt.Errorf("reading what its files are: %w", err)
 		}
-		var err error
-		job, err = Away(dir, p.Job)
-		return filepath.Join(job.Dir, executor.DataDir), p.Inputs, err
+		return dir, p.Inputs, nil
 	})
 	if err == nil && trouble != nil {
 		err = corral.Errorf(corral.Failed, "taking inputs: %w", trouble)
 	}
-	return job, u.bytes, err
+	return u.bytes, err
 }
 
 // Delivered receives what one task of a job left, puts it where a worker would have, and publishes its outputs for as

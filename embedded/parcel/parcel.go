@@ -51,8 +51,13 @@ const (
 // A sentJob is the description of a job that travels: the job as a worker gets it, and where its inputs are in the
 // folder.
 type sentJob struct {
-	Job    execution.Job `json:"job"`
-	Inputs []item        `json:"inputs,omitempty"`
+	Job execution.Job `json:"job"`
+	sentInputs
+}
+
+// sentInputs is the description of a parcel for a worker, which has the job already.
+type sentInputs struct {
+	Inputs []item `json:"inputs,omitempty"`
 }
 
 // A sentResult is the description of what became of its tasks, as far as they were begun.

@@ -49,7 +49,7 @@ const Version = 2
 //	reported   dispatcher  n, kind, reason                report or loss n is recorded, or (with a kind) refused
 //	callback   pilot       n, addresses, nonce            dial these, which send nonce, to see whether that works
 //	called     dispatcher  n, addresses, kind, reason     the one that was reached, or (with a kind) why none was
-//	fetch      courier     keys                           send the parcel of this job
+//	fetch      courier     keys, n                        send the parcel of this job, of at most n bytes; 0: any
 //	parcel     dispatcher  kind, reason                   it follows in raw frames, or (with a kind) why it does not
 //	deliver    courier     keys                           what became of a task of this job follows in raw frames
 //	delivered  dispatcher  results, kind, reason          it is where it belongs, or (with a kind) why it is not

@@ -15,6 +15,7 @@ type jobs struct {
 	waiting []*work
 	room    matching.Room // what those that run leave
 	gpus    []string      // those that none of them uses
+	vacated int           // how many have vacated their place
 	sight   sight         // of the directories of their runs; it has a lock of its own
 }
 
@@ -42,11 +43,32 @@ func (j *jobs) start() {
 	k.gpus, j.gpus = slices.Clone(j.gpus[:n]), j.gpus[n:]
 }
 
+// vacate books that a job which runs needs its place no longer, and reports whether it does: all that it still does is
+// to bring back files. At most as many jobs do so at a time as the worker has cpus, since their folders take up disk.
+func (j *jobs) vacate(k *work, cpus int) bool {
+	if j.vacated >= cpus {
+		return false
+	}
+	j.vacated++
+	k.vacated = true
+	j.free(k)
+	return true
+}
+
+// free gives back what a job that ran took of the machine.
+func (j *jobs) free(k *work) {
+	j.room.Free(k.needs())
+	j.gpus = append(slices.Clip(j.gpus), k.gpus...)
+}
+
 // over forgets a job that ran.
 func (j *jobs) over(k *work) {
 	delete(j.all, k.job.Key())
-	j.room.Free(k.needs())
-	j.gpus = append(slices.Clip(j.gpus), k.gpus...)
+	if k.vacated {
+		j.vacated--
+		return
+	}
+	j.free(k)
 }
 
 // notStarted returns those of the jobs that wait.
@@ -67,6 +89,9 @@ func (j *jobs) giveUp(these []*work) []execution.Key {
 	for i, k := range these {
 		keys[i] = k.job.Key()
 		delete(j.all, keys[i])
+		if k.load != nil {
+			k.w.runners.Go(k.load.close)
+		}
 	}
 	j.waiting = slices.DeleteFunc(slices.Clone(j.waiting), func(k *work) bool { return j.all[k.job.Key()] != k })
 	return keys

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/executor"
@@ -12,8 +13,11 @@ import (
 // a person to mount something else there and start tasks.
 const sightLasts = time.Second
 
-// A sight remembers which run's directory was seen last. Its methods may be called from any goroutine.
+// A sight remembers which run's directory was seen last, and which was not. Its methods may be called from any
+// goroutine.
 type sight struct {
+	unseen atomic.Pointer[string] // the last one that was not seen; nil: all were
+
 	mu    sync.Mutex // guards what follows
 	dir   string
 	mark  string
@@ -30,8 +34,18 @@ func (s *sight) sees(j *execution.Job) bool {
 		return true
 	}
 	if !executor.Sees(j) {
+		if !s.missed(j) {
+			s.unseen.Store(&j.Dir)
+		}
 		return false
 	}
 	s.dir, s.mark, s.until = j.Dir, j.Mark, now.Add(sightLasts)
 	return true
+}
+
+// missed reports whether the run's directory of a job is the one that was last looked for in vain. It does not look,
+// and waits for nobody who does.
+func (s *sight) missed(j *execution.Job) bool {
+	dir := s.unseen.Load()
+	return dir != nil && *dir == j.Dir
 }

@@ -15,10 +15,11 @@ type work struct {
 	job       execution.Job
 	running   bool     // else it waits
 	gpus      []string // that it alone uses while it runs
+	vacated   bool     // what it ran on is another's; its last task's files are still on their way
 	cancelled bool
 	lapsed    bool              // the lease under which it began is over: it may not publish
 	now       *executor.Attempt // of the task that runs
-	halt      func()            // ends the carrying of its files; nil: they are not carried
+	load      *load             // its files, where they travel; nil: they do not, or not yet
 	next      *work             // which its goroutine runs after it; nil: none
 }
 
@@ -35,12 +36,13 @@ func (w *worker) startLocked(now time.Time, after *work) {
 		k, verdict := w.jobs.next(now)
 		switch verdict {
 		case matching.Keep:
+			w.jobs.fetchAheadLocked()
 			return
 		case matching.Return:
 			w.handBackLocked([]*work{k}, "its worker has too little time left")
 		case matching.Start:
 			w.jobs.start()
-			if after != nil && after.next == nil && after.halt == nil {
+			if after != nil && after.next == nil && after.load == nil {
 				after.next = k
 			} else {
 				w.runners.Go(k.run)
@@ -72,6 +74,9 @@ func (w *worker) endedLocked() {
 func (k *work) run() {
 	for ; k != nil; k = k.next {
 		if k.w.jobs.sight.sees(&k.job) {
+			if k.load != nil { // it was not seen when its files were fetched ahead
+				k.load.close()
+			}
 			k.each(&k.job, func(e *executor.Attempt, _ *execution.Task) execution.Result { return e.Run(k.mayPublish) })
 		} else {
 			k.carry()
@@ -162,7 +167,7 @@ func (k *work) stopLocked(cause execution.Status, why string) {
 	if k.now != nil {
 		k.now.Stop(cause, why)
 	}
-	if k.halt != nil {
-		k.halt()
+	if k.load != nil {
+		k.load.cancel()
 	}
 }
