@@ -110,22 +110,52 @@ func remove[T any](ctx context.Context, c *Client, path string, query url.Values
 }
 
 // list reads all pages of a list. Each page is a view of its own: what is created meanwhile may be on the last one.
+// While one is decoded, the next one is made: a list of 100,000 tasks keeps both sides busy.
 func list[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
 	all := []T{} // an empty list is [] in JSON, never null
 	if query == nil {
 		query = url.Values{}
 	}
+	body, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query})
 	for {
-		page, err := get[List[T]](ctx, c, path, query)
+		part, err := decode[struct{ Next string }](body, err)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, page.Items...)
-		if page.Next == "" {
-			return all, nil
+		var following *inFlight
+		if part.Next != "" {
+			query.Set("after", part.Next)
+			following = c.begin(ctx, call{method: http.MethodGet, path: path, query: query})
 		}
-		query.Set("after", page.Next)
+		page, err := decode[List[T]](body, nil)
+		if following == nil || err != nil {
+			return append(all, page.Items...), err
+		}
+		all = append(all, page.Items...)
+		body, err = following.await()
 	}
+}
+
+// An inFlight is a request that is under way while something else is done.
+type inFlight struct {
+	done chan struct{} // closed when the rest is there
+	body []byte
+	err  error
+}
+
+// begin sends a request, whose query must not change before its answer is awaited.
+func (c *Client) begin(ctx context.Context, do call) *inFlight {
+	f := &inFlight{done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		f.body, f.err = c.do(ctx, do)
+	}()
+	return f
+}
+
+func (f *inFlight) await() ([]byte, error) {
+	<-f.done
+	return f.body, f.err
 }
 
 func decode[T any](body []byte, err error) (T, error) {

@@ -238,6 +238,25 @@ type Task struct {
 	ChangedInputs []string `json:"changed_inputs,omitempty"` // files that it has changed in place, a few of them
 }
 
+// A TaskText is a Task as corrald writes it, whose times are texts already: to encode a time.Time takes package json
+// longer than all other fields of a task. Its fields hide the task's.
+type TaskText struct {
+	*Task
+	StartedAt string `json:"started_at,omitempty"`
+	EndedAt   string `json:"ended_at,omitempty"`
+}
+
+// TextOf returns the text of a task, which keeps using t.
+func TextOf(t *Task) TaskText {
+	text := func(at time.Time) string {
+		if at.IsZero() {
+			return ""
+		}
+		return at.Format(time.RFC3339Nano)
+	}
+	return TaskText{t, text(t.StartedAt), text(t.EndedAt)}
+}
+
 // A TaskChoice names tasks of a run of which something is asked.
 type TaskChoice struct {
 	Tasks []string `json:"tasks"` // by id

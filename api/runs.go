@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -123,10 +124,16 @@ func (c *Client) RunProfile(ctx context.Context, id corral.RunID) ([]byte, error
 }
 
 // RunTaskLog returns a file that the last execution of a task left: stdout, stderr or record.json; or what its scripts
-// printed: pre or post.
-func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task, file string) ([]byte, error) {
+// printed: pre or post. Its first bytes, after of them, are left out.
+func (c *Client) RunTaskLog(
+	ctx context.Context, id corral.RunID, task, file string, after int64,
+) ([]byte, error) {
 	path := runPath(id) + "/tasks/" + url.PathEscape(task) + "/log"
-	return c.do(ctx, call{method: http.MethodGet, path: path, query: url.Values{"file": {file}}})
+	q := url.Values{"file": {file}}
+	if after > 0 {
+		q.Set("after", strconv.FormatInt(after, 10))
+	}
+	return c.do(ctx, call{method: http.MethodGet, path: path, query: q})
 }
 
 // RetryTasks has failed tasks of a run tried again, with all their retries; a run that is over goes on.

@@ -4,6 +4,7 @@ package main
 // single object. Empty columns and lines are left out.
 
 import (
+	"bufio"
 	"fmt"
 	"math"
 	"slices"
@@ -107,13 +108,18 @@ func (p *printer) renderCut(t table.Writer) {
 }
 
 func (p *printer) renderTo(t table.Writer, width int) {
+	out := bufio.NewWriter(p.out)
 	for line := range strings.Lines(t.Render()) {
-		fmt.Fprintln(p.out, cut(follow.Inert(strings.TrimRight(line, " \n")), width))
+		fmt.Fprintln(out, cut(follow.Inert(strings.TrimRight(line, " \n")), width))
 	}
+	_ = out.Flush() // what is wrong with stdout, the printer remembers
 }
 
 // cut shortens a line to a width, and shows that it did.
 func cut(line string, width int) string {
+	if len(line) <= width {
+		return line
+	}
 	if r := []rune(line); len(r) > width {
 		return string(r[:width-1]) + "…"
 	}

@@ -69,6 +69,9 @@ func Inert(text string) string {
 
 // steers reports whether a terminal obeys a character, or may.
 func steers(r rune) bool {
+	if ' ' <= r && r <= '~' {
+		return false
+	}
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 

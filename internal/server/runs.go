@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"slices"
 	"strconv"
 
@@ -59,7 +60,7 @@ func (h *runHandlers) routes() []rest.Route {
 		rest.Get("/v1/runs/:id/tasks", h.tasks, slices.Concat(paging, []string{"state"})...),
 		rest.Post("/v1/runs/:id/tasks/retry", h.ofTasks((*run.Manager).RetryTasks)),
 		rest.Post("/v1/runs/:id/tasks/cancel", h.ofTasks((*run.Manager).CancelTasks)),
-		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file"),
+		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file", "after"),
 	}
 }
 
@@ -234,8 +235,8 @@ func (h *runHandlers) tasks(c *rest.Call) error {
 // taskPage picks a page of the tasks in one of the states; none means any. A page ends with the place of its last
 // task in the whole workflow, not among those in the states: tasks change their states between two pages, their
 // places never.
-func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[api.Task] {
-	var tasks []api.Task
+func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[api.TaskText] {
+	var tasks []api.TaskText
 	last := page.After
 	for i := int(min(page.After, int64(len(all)))); i < len(all); i++ {
 		if len(in) > 0 && !slices.Contains(in, all[i].State) {
@@ -244,14 +245,14 @@ func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[a
 		if len(tasks) == page.Limit {
 			return rest.Whole(tasks, strconv.FormatInt(last, 10))
 		}
-		tasks, last = append(tasks, all[i]), int64(i+1)
+		tasks, last = append(tasks, api.TextOf(&all[i])), int64(i+1)
 	}
 	return rest.Whole(tasks, "")
 }
 
 // log answers with a file that a task's last execution left, or its scripts, in the run's directory on corrald's host.
 func (h *runHandlers) log(c *rest.Call) error {
-	file := c.Query.OneOf("file", run.Logs()...)
+	file, after := c.Query.OneOf("file", run.Logs()...), c.Query.Number("after")
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
@@ -261,9 +262,12 @@ func (h *runHandlers) log(c *rest.Call) error {
 	}
 	f, err := h.runs.Log(c.Context(), r.ID, c.Param("task"), 0, file)
 	if err != nil {
-		return rest.Missing("task", err)
+		return err
 	}
 	defer f.Close()
+	if _, err := io.CopyN(io.Discard, f, after); err != nil && err != io.EOF {
+		return err
+	}
 	return c.File(f)
 }
 
