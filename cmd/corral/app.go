@@ -181,6 +181,9 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		if near := nearest(known, m[1]); near != "" {
 			return corral.Errorf(corral.Invalid, "%w; did you mean %s?", err, dashed(near))
 		}
+		if c.Command.Name == "submit" {
+			return corral.Errorf(corral.Invalid, "%w; if it is the command's, write -- before the command", err)
+		}
 	} else if m := noValue.FindStringSubmatch(err.Error()); m != nil {
 		err = fmt.Errorf("%s wants a value", asTyped(c, m[1]))
 	} else if m := badValue.FindStringSubmatch(err.Error()); m != nil {

@@ -172,6 +172,9 @@ func withFlag(err error, flags []cli.Flag) string {
 		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // without the unit
 	}
 	if lookup(flags, name) == nil {
+		if slices.Contains([]string{"id", "task", "tasks"}, place) { // of the path: the sentence names it
+			return rest
+		}
 		return text
 	}
 	if place != field {

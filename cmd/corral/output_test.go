@@ -236,6 +236,10 @@ func TestFieldsAreNamedByTheirFlags(t *testing.T) {
 			t.Errorf("withFlag(%q) = %q, want %q", tt.says, got, tt.want)
 		}
 	}
+	missing := corral.ErrorAt(corral.NotFound, "id", "no run 999")
+	if got := withFlag(missing, flags); got != "no run 999" {
+		t.Errorf("withFlag(%q) = %q", missing, got)
+	}
 }
 
 // What is not known is not a number.

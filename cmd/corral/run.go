@@ -62,20 +62,27 @@ func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, auto *au
 	}
 	if c.Bool("detach") {
 		p.say("run %d goes on by itself; follow it with `corral runs wait %d`", r.ID, r.ID)
+		p.warnOfLack(r, p.quiet)
 		return show(p, r, runTable)
 	}
+	p.warnOfLack(r, p.quiet || lookOf(p.err).Live())
 	r, err := followNew(c, p, cl, r, auto.beside(cl, viewFor(p)))
 	auto.compare(cl, r)
 	return showEnd(p, r, err)
+}
+
+// warnOfLack says what the cluster lacks for a new run, where nothing else is going to show it: on a terminal what
+// changes in place is soon gone.
+func (p *printer) warnOfLack(r corral.Run, unshown bool) {
+	if unshown && r.Reason != "" {
+		fmt.Fprintln(p.err, "corral: warning: "+readable(r.Reason))
+	}
 }
 
 // followNew follows a run that was just made to its end.
 func followNew(c *cli.Context, p *printer, cl *api.Client, r corral.Run, view follow.View) (corral.Run, error) {
 	if p.quiet {
 		fmt.Fprintln(p.out, r.ID) // whatever becomes of it
-	}
-	if r.Reason != "" && lookOf(p.err).Live() { // elsewhere the first line says it; what changes in place is soon gone
-		p.say("corral: warning: %s", r.Reason)
 	}
 	return followOn(c, p, cl, r, following{view, c.Duration("timeout")})
 }
@@ -186,8 +193,12 @@ func followOn(c *cli.Context, p *printer, cl *api.Client, r corral.Run, on follo
 	case err != nil && c.Context.Err() != nil:
 		return r, interruptRun(c, p, cl, r)
 	case errors.Is(err, context.DeadlineExceeded):
-		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s; it goes on", r.ID, r.State,
-			c.Duration("timeout"))
+		why := ""
+		if r.Reason != "" {
+			why = " (" + r.Reason + ")"
+		}
+		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s%s; it goes on", r.ID, r.State,
+			c.Duration("timeout"), why)
 	case corral.KindOf(err) == corral.Unavailable || corral.KindOf(err) == corral.Unknown:
 		err = fmt.Errorf("run %d goes on, as soon as corrald does; `corral runs wait %d` follows it: %w", r.ID, r.ID,
 			err)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
 )
@@ -48,7 +50,8 @@ func runsCommand(p *printer) *cli.Command {
 				return runLog(c, p, cl, id)
 			}, &cli.StringFlag{Name: "file", Value: "stderr",
 				Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json; or what its scripts " +
-					"printed: pre or post"}),
+					"printed: pre or post"},
+				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the task is over"}),
 			runs.several("remove",
 				func(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 					return removeRuns(c, p, cl, which)
@@ -173,14 +176,50 @@ func listTasks(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) erro
 
 // runLog prints what a task has written, or without a task what happened to the run.
 func runLog(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
-	if c.NArg() == 1 {
+	switch {
+	case c.Bool("follow"):
+		return followLog(c, p, cl, id)
+	case c.NArg() == 1:
 		return printing((*api.Client).RunHistory, many(p, entryTable))(c, cl, id)
 	}
-	b, err := cl.RunTaskLog(c.Context, id, c.Args().Get(1), c.String("file"))
+	b, err := cl.RunTaskLog(c.Context, id, c.Args().Get(1), c.String("file"), 0)
 	if err == nil {
 		_, err = p.out.Write(b)
 	}
 	return err
+}
+
+// logPause is how long a log that is followed is left alone. People read no faster.
+const logPause = 500 * time.Millisecond
+
+// followLog prints what a task writes until it has a record: its last attempt is over. A file that is not there yet is
+// waited for; that of a task which will not begin any more is not found.
+func followLog(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
+	file := c.String("file")
+	if c.NArg() == 1 || file != "stdout" && file != "stderr" {
+		return corral.ErrorAt(corral.Invalid, "--follow", "goes with a task, and its stdout or stderr")
+	}
+	task := c.Args().Get(1)
+	for read := int64(0); ; {
+		r, err := cl.Run(c.Context, id)
+		if err != nil {
+			return err
+		}
+		_, err = cl.RunTaskLog(c.Context, id, task, "record.json", 0)
+		over := err == nil || r.State.Over()
+		b, err := cl.RunTaskLog(c.Context, id, task, file, read) // after the record, so that it is whole
+		if err == nil {
+			read += int64(len(b))
+			_, err = p.out.Write(b)
+		}
+		var none *api.Problem
+		if over || err != nil && !(errors.As(err, &none) && none.Kind == corral.NotFound && none.Place == "file") {
+			return err
+		}
+		if !pause.For(c.Context, logPause) {
+			return c.Context.Err()
+		}
+	}
 }
 
 // showRun prints a run, and its report once it is over.

@@ -60,12 +60,14 @@ func submitCommand(p *printer) *cli.Command {
 func beginSubmission(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
 	if !c.Bool("wait") && !c.Bool("progress") {
 		p.say("run %d has %d task(s); follow it with `corral runs wait %d`", r.ID, r.Tasks.Total, r.ID)
+		p.warnOfLack(r, p.quiet)
 		return show(p, r, runTable)
 	}
 	view := follow.New(io.Discard, follow.Look{})
 	if c.Bool("progress") {
 		view = viewFor(p)
 	}
+	p.warnOfLack(r, p.quiet || lookOf(p.err).Live() || !c.Bool("progress"))
 	r, err := followNew(c, p, cl, r, view)
 	return showEnd(p, r, err)
 }

@@ -381,7 +381,7 @@ var edges = map[string]map[string]string{
 	"cmd/corral": {
 		"api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
-		"internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
+		"internal/pause": "follows a log", "internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":        "verb workflow",

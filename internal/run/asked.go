@@ -30,6 +30,9 @@ func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID,
 		return rec, err
 	}
 	row, driven, err := obeyed(ctx, m, id, retry)
+	if err == nil && !driven && row.State == corral.RunSucceeded {
+		err = corral.ErrorAt(corral.Conflict, "tasks", "run %d is %s: none of its tasks failed", id, row.State)
+	}
 	if err == nil && !driven {
 		if row, err = m.still(ctx, id, corral.RunResume); err == nil {
 			row, err = goOn(ctx, m, actor, row, func(s *state) (execution.Record, error) {

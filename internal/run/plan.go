@@ -94,7 +94,7 @@ func (p *plan) index(id string) (int, error) {
 
 // noTask is the error about a task that a run does not have.
 func noTask(run corral.RunID, id string) error {
-	return corral.Errorf(corral.NotFound, "run %d has no task %s", run, id)
+	return corral.ErrorAt(corral.NotFound, "task", "run %d has no task %s", run, id)
 }
 
 // complete adds to jobs what a worker needs and no decision does: where they run, and what their tasks run.

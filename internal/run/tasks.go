@@ -130,7 +130,7 @@ func (m *Manager) Log(
 	if packed != nil && packed.gone() {
 		return packed.open(which)
 	}
-	return nil, corral.Errorf(corral.NotFound, "task %s of run %d left no %s", task, id, which)
+	return nil, corral.ErrorAt(corral.NotFound, "file", "task %s of run %d left no %s", task, id, which)
 }
 
 // A place is where a file may be; links that lead out of dir are not followed.
