@@ -116,24 +116,33 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 	if query == nil {
 		query = url.Values{}
 	}
-	body, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query})
+	page := c.begin(ctx, call{method: http.MethodGet, path: path, query: query})
 	for {
-		part, err := decode[struct{ Next string }](body, err)
+		body, err := page.await()
 		if err != nil {
 			return nil, err
 		}
-		var following *inFlight
-		if part.Next != "" {
-			query.Set("after", part.Next)
-			following = c.begin(ctx, call{method: http.MethodGet, path: path, query: query})
+		next := nextOf(body)
+		if next != "" {
+			query.Set("after", next)
+			page = c.begin(ctx, call{method: http.MethodGet, path: path, query: query})
 		}
-		page, err := decode[List[T]](body, nil)
-		if following == nil || err != nil {
-			return append(all, page.Items...), err
+		list, err := decode[List[T]](body, nil)
+		if err == nil && list.Next != next {
+			err = corral.Errorf(corral.Internal, "reading the answer: a list ends with %q, not with %q", next, list.Next)
 		}
-		all = append(all, page.Items...)
-		body, err = following.await()
+		if all = append(all, list.Items...); next == "" || err != nil {
+			return all, err
+		}
 	}
+}
+
+// nextOf returns the Next of a List without the decoding of its items, behind which it stands.
+func nextOf(list []byte) string {
+	var end struct{ Next string }
+	behind, _ := bytes.CutPrefix(list[bytes.LastIndexByte(list, ']')+1:], []byte(","))
+	_ = json.Unmarshal(append([]byte("{"), behind...), &end) // a list that is not JSON is found out as a whole
+	return end.Next
 }
 
 // An inFlight is a request that is under way while something else is done.

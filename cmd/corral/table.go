@@ -43,20 +43,19 @@ func list[T any](p *printer, items []T, l listing[T]) error {
 			p.say("%s", l.none)
 			return
 		}
-		header := table.Row{}
-		for _, c := range l.columns {
-			header = append(header, strings.ToUpper(c.name))
+		cells := make([]any, len(l.columns))
+		header := make([]string, len(l.columns))
+		for i, c := range l.columns {
+			header[i] = strings.ToUpper(c.name)
 		}
-		t := newTable(header)
+		g := newGrid(header)
 		for _, it := range items {
-			row := table.Row{}
-			for _, c := range l.columns {
-				row = append(row, c.cell(it))
+			for i, c := range l.columns {
+				cells[i] = c.cell(it)
 			}
-			t.AppendRow(row)
+			g.add(cells)
 		}
-		t.SuppressEmptyColumns()
-		p.renderCut(t)
+		g.write(p, p.lineWidth())
 	})
 }
 
@@ -95,24 +94,21 @@ func newTable(header table.Row) table.Writer {
 }
 
 // render writes a table.
-func (p *printer) render(t table.Writer) { p.renderTo(t, math.MaxInt) }
-
-// renderCut writes a table whose lines are cut at the terminal's edge, since a list of wrapped lines is
-// hard to read; whoever reads from a pipe gets all.
-func (p *printer) renderCut(t table.Writer) {
-	width := math.MaxInt
-	if isTerminal(p.out) {
-		width = widthOf(p.out)
-	}
-	p.renderTo(t, width)
-}
-
-func (p *printer) renderTo(t table.Writer, width int) {
+func (p *printer) render(t table.Writer) {
 	out := bufio.NewWriter(p.out)
 	for line := range strings.Lines(t.Render()) {
-		fmt.Fprintln(out, cut(follow.Inert(strings.TrimRight(line, " \n")), width))
+		fmt.Fprintln(out, follow.Inert(strings.TrimRight(line, " \n")))
 	}
 	_ = out.Flush() // what is wrong with stdout, the printer remembers
+}
+
+// lineWidth is where lines of a list are cut: at the terminal's edge, since a list of wrapped lines is hard to read;
+// whoever reads from a pipe gets all.
+func (p *printer) lineWidth() int {
+	if isTerminal(p.out) {
+		return widthOf(p.out)
+	}
+	return math.MaxInt
 }
 
 // cut shortens a line to a width, and shows that it did.
