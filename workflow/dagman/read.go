@@ -159,7 +159,7 @@ func (f *files) repeat(at workflow.Place) error {
 		return nil
 	}
 	if f.repeated++; f.repeated > maxRepeated {
-		return at.Errorf("more than %d nodes, splices and sub-DAGs come of files that are read again", maxRepeated)
+		return at.Errorf("more than %d nodes and files come of files that are read again", maxRepeated)
 	}
 	return nil
 }

@@ -56,9 +56,6 @@ func (s *scope) read(lines *submit.Lines) error {
 	if s.r.scopes++; s.r.scopes > maxScopes {
 		return lines.Here().Errorf("more than %d splices and sub-DAGs", maxScopes)
 	}
-	if err := s.r.files.repeat(lines.Here()); err != nil {
-		return err
-	}
 	if err := s.lines(lines); err != nil {
 		return err
 	}
@@ -146,6 +143,10 @@ func (s *scope) enter(name string, at workflow.Place) (*submit.Lines, io.Closer,
 		f.repeats = len(f.stack)
 	}
 	f.seen[name] = true
+	if err := f.repeat(at); err != nil {
+		s.leave(closer)
+		return nil, nil, err
+	}
 	return lines, closer, nil
 }
 

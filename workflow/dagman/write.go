@@ -71,6 +71,11 @@ func (w *writer) check() error {
 		if s.Control != nil || s.Retries != nil {
 			return w.refuse(s.First, "what is said of subworkflow %q as a whole", s.Name)
 		}
+		for i := s.First; i < s.End; i++ {
+			if c := w.wf.Tasks[i].Control; c != nil && c.Abort != nil {
+				return w.refuse(i, "an abort of subworkflow %q alone", s.Name)
+			}
+		}
 	}
 	if strings.ContainsAny(w.wf.Name, "\n\r\x00") || strings.HasSuffix(w.wf.Name, `\`) {
 		return corral.Errorf(corral.Unsatisfiable, "DAGMan's format cannot hold the name %q", w.wf.Name)

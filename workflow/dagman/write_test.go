@@ -308,10 +308,15 @@ func TestWriteRefuses(t *testing.T) {
 			t.Errorf("\n got %v\nwant %s", err, want)
 		}
 	}
-	wf := mustRead(t, "SUBDAG EXTERNAL S s.dag\nRETRY S 1\n", folder{"s.dag": "JOB A x NOOP\n"})
-	want := `d/s.dag:1: task "S+A": DAGMan's format cannot hold what is said of subworkflow "S" as a whole`
-	if err := dagman.Write(wf, folder{}.create); corral.KindOf(err) != corral.Unsatisfiable || err.Error() != want {
-		t.Errorf("\n got %v\nwant %s", err, want)
+	for _, tt := range []struct{ dag, sub, want string }{
+		{"RETRY S 1\n", "", `what is said of subworkflow "S" as a whole`},
+		{"", "ABORT-DAG-ON A 2 RETURN 0\n", `an abort of subworkflow "S" alone`},
+	} {
+		wf := mustRead(t, "SUBDAG EXTERNAL S s.dag\n"+tt.dag, folder{"s.dag": "JOB A x NOOP\n" + tt.sub})
+		want := `d/s.dag:1: task "S+A": DAGMan's format cannot hold ` + tt.want
+		if err := dagman.Write(wf, folder{}.create); corral.KindOf(err) != corral.Unsatisfiable || err.Error() != want {
+			t.Errorf("\n got %v\nwant %s", err, want)
+		}
 	}
 }
 
