@@ -129,7 +129,7 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 		}
 		list, err := decode[List[T]](body, nil)
 		if err == nil && list.Next != next {
-			err = corral.Errorf(corral.Internal, "reading the answer: a list ends with %q, not with %q", next, list.Next)
+			err = corral.Errorf(corral.Internal, "reading the answer: a list ends with %q, not %q", next, list.Next)
 		}
 		if all = append(all, list.Items...); next == "" || err != nil {
 			return all, err

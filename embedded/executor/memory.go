@@ -3,7 +3,9 @@ package executor
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral/internal/execution"
@@ -51,11 +53,12 @@ func (e *Attempt) blameLocked(used int64) {
 	e.cause, e.why, e.overMemory = execution.Failed, e.memory.why(used), used
 }
 
-// refused makes memory the reason of an attempt that has failed after the kernel gave it no more.
+// refused makes memory the reason why an attempt failed to which the kernel gave no more, and of which it killed a
+// process: also if the others went on without that one and the task seems to be done.
 func (e *Attempt) refused(end ending) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.cause == "" && end.refused && !(end.status.Exited() && end.status.ExitStatus() == 0) {
+	if e.cause == "" && end.refused {
 		e.blameLocked(max(e.memory.bytes(), end.used.MaxRSSKiB<<10))
 	}
 }
@@ -63,8 +66,8 @@ func (e *Attempt) refused(end ending) {
 const (
 	// watchAfter is how long a task runs before its memory is looked at: those that are shorter cost nothing.
 	watchAfter = 100 * time.Millisecond
-	// watchShare bounds what looking takes: for each moment of it there are so many of rest, up to watchRest. On a
-	// machine that is busy most of a look is waiting for a cpu.
+	// watchShare bounds what looking takes of a cpu: for each moment of it there are so many of rest, up to watchRest.
+	// That a look waits for a cpu, as it may on a worker whose tasks compute, costs nobody anything.
 	watchShare = 100
 	watchRest  = 2 * time.Second
 )
@@ -120,8 +123,10 @@ func (w *memoryWatch) due(now time.Time) (long []*Attempt) {
 // look looks at all tasks that have run for long, and has the next look come, unless there are none. A look that took
 // long, on a machine with many processes, is followed by a longer rest.
 func (w *memoryWatch) look() {
-	began := time.Now()
-	if long := w.due(began); len(long) > 0 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := threadTime()
+	if long := w.due(time.Now()); len(long) > 0 {
 		all := proc.All()
 		for _, e := range long {
 			e.judge(all)
@@ -130,8 +135,16 @@ func (w *memoryWatch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.armed = len(w.tasks) > 0; w.armed {
-		time.AfterFunc(max(watchAfter, min(watchRest, watchShare*time.Since(began))), w.look)
+		time.AfterFunc(max(watchAfter, min(watchRest, watchShare*(threadTime()-began))), w.look)
 	}
+}
+
+// threadTime is how long the thread has had a cpu.
+func threadTime() time.Duration {
+	const thisThread = 1 // RUSAGE_THREAD
+	var used syscall.Rusage
+	_ = syscall.Getrusage(thisThread, &used) // it cannot fail for oneself
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // judge ends the attempt if its processes have more memory than they may, or if the kernel has killed one of them for

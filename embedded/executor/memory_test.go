@@ -53,6 +53,7 @@ func TestTaskOverItsMemory(t *testing.T) {
 		"two together":             hog(70) + " & " + hog(70),
 		"in a session of its own":  "setsid sh -c '" + hog(200) + "' & wait",
 		"whose parent has ended":   "(" + hog(200) + " &) ; exec sleep 600",
+		"of a task that succeeds":  hog(200) + "; exit 0",
 		"of a task that goes on":   "trap '' TERM; " + hog(200) + "; exec sleep 600",
 		"in the job's background":  "(sleep 600 &) ; " + hog(200),
 		"under another command":    "env -i PATH=\"$PATH\" sh -c '" + hog(200) + "'",

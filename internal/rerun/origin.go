@@ -56,6 +56,17 @@ func OriginOf(r api.NewRun, inputs map[string]string) Origin {
 	return o
 }
 
+// Keep adds the inputs of an origin before that this one does not name: those that only tasks read which need not run
+// again, and which have not changed since. It returns o.
+func (o Origin) Keep(before Origin) Origin {
+	for name, stamp := range before.Inputs {
+		if _, known := o.Inputs[name]; !known {
+			o.Inputs[name] = stamp
+		}
+	}
+	return o
+}
+
 // Same reports whether both are of one workflow file.
 func (o Origin) Same(p Origin) bool { return o.SourceDir == p.SourceDir && o.Workflow == p.Workflow }
 

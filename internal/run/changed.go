@@ -26,6 +26,7 @@ func (c *candidate) keepUnchanged(ctx context.Context, r api.NewRun, rows []corr
 		if err != nil {
 			return err
 		}
+		c.before = was
 		c.doneDir = layout{row.Dir}.path(executor.DataDir)
 		p = rerun.Past{
 			Flow: s.plan.flow, Done: func(i int) bool { return s.x.Task(i).State == corral.TaskDone },

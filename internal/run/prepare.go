@@ -110,6 +110,7 @@ type candidate struct {
 	doneDir  string   // where the files are that tasks have made which were done before; "": beside the workflow
 	links    []link
 	origin   rerun.Origin
+	before   rerun.Origin      // of the run with which --changed compares
 	options  corral.RunOptions // complete
 }
 
@@ -140,7 +141,7 @@ func checked(ctx context.Context, r api.NewRun, rows func(context.Context) ([]co
 	for _, k := range c.links {
 		files[k.name] = k.source
 	}
-	c.origin = rerun.OriginOf(r, files)
+	c.origin = rerun.OriginOf(r, files).Keep(c.before)
 	return c, err
 }
 
