@@ -140,9 +140,11 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 	}
 	suspects := make(map[int32]bool)
 	if g.Started {
-		lost, began := x.roster.lostWork(back, min(at, cmp.Or(g.Until, at)))
+		until := min(at, cmp.Or(g.Until, at))
+		lost, began := x.roster.lostWork(back, until)
 		x.attempts.tally.lost += lost
 		for _, e := range began {
+			x.attempts.tally.ran(min(e.busyFrom, until), until)
 			suspects[x.book.remaining(e)[0]] = true
 		}
 	}

@@ -173,10 +173,14 @@ func (a *attempts) measure(o *Outcome, worker int32) {
 		}
 	}
 	if o.Started != 0 { // it ran
-		from, to := a.span(int(o.Task))
-		a.tally.firstStarted = min(cmp.Or(a.tally.firstStarted, from), from)
-		a.tally.lastEnded = max(a.tally.lastEnded, to)
+		a.tally.ran(a.span(int(o.Task)))
 	}
+}
+
+// ran notes from when until when an attempt had its worker.
+func (t *tally) ran(from, to Msec) {
+	t.firstStarted = min(cmp.Or(t.firstStarted, from), from)
+	t.lastEnded = max(t.lastEnded, to)
 }
 
 // span returns from when until when the last attempt at task i that ended had its worker: with the way of its files.

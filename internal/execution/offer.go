@@ -173,7 +173,11 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 		}
 	}
 	if first != nil {
-		short.What = x.plan.sentence(x.book.remaining(first), few.lack(first.need), int(lacking-first.left))
+		tasks, lack := x.book.remaining(first), few.lack(first.need)
+		if _, raised := x.attempts.more[tasks[0]]; raised { // nobody has asked for so much
+			lack += " (its last attempt " + x.attempts.notes[tasks[0]] + ")"
+		}
+		short.What = x.plan.sentence(tasks, lack, int(lacking-first.left))
 	}
 	return short
 }
