@@ -84,13 +84,11 @@ func newPlan(s Spec) *plan {
 	p.scope = scoping
 	if s.Clusters != nil {
 		for _, tasks := range s.Clusters {
-			if !p.together(tasks) {
-				for _, i := range tasks {
-					p.cluster(i)
-				}
-				continue
+			for len(tasks) > 0 { // parts in a row never wait for each other in a circle, since parents come first
+				n := p.joining(tasks)
+				p.cluster(tasks[:n]...)
+				tasks = tasks[n:]
 			}
-			p.cluster(tasks...)
 		}
 	} else {
 		for i := range s.Tasks {
@@ -163,22 +161,24 @@ type kind struct {
 	scope              int32
 }
 
-// together reports whether the rules let tasks be one job: nothing is done before or after one of them, and what is
-// said of one is said of all. Where there are subworkflows or final tasks none of them waits for another.
-func (p *plan) together(tasks []int) bool {
-	first := p.kindOf(tasks[0])
-	for _, i := range tasks {
+// joining returns how many of the tasks, from the first on, the rules let be one job: nothing is done before or after
+// one of them, and what is said of one is said of all. Where there are subworkflows or final tasks none of them waits
+// for another.
+func (p *plan) joining(tasks []int) int {
+	alone := func(i int) bool {
 		r := p.scope.rules(int32(i))
-		if len(tasks) > 1 && (r.Pre != nil || r.Post != nil || r.Final || p.kindOf(i) != first) {
-			return false
-		}
-		if p.scope.inside != nil && slices.ContainsFunc(p.Graph.Parents(i), func(parent int) bool {
-			return slices.Contains(tasks, parent)
-		}) {
-			return false
+		return r.Pre != nil || r.Post != nil || r.Final
+	}
+	first := p.kindOf(tasks[0])
+	for n, i := range tasks {
+		waits := p.scope.inside != nil && slices.ContainsFunc(p.Graph.Parents(i), func(parent int) bool {
+			return slices.Contains(tasks[:n], parent)
+		})
+		if n > 0 && (waits || alone(tasks[0]) || alone(i) || p.kindOf(i) != first) {
+			return n
 		}
 	}
-	return true
+	return len(tasks)
 }
 
 func (p *plan) kindOf(i int) kind {

@@ -385,6 +385,17 @@ func TestReadBoundsAnElement(t *testing.T) {
 	}
 }
 
+// A job's arguments are not kept once they are longer than any program's may be.
+func TestLongArguments(t *testing.T) {
+	t.Parallel()
+	text := strings.NewReader(document(job("a", "<argument>"+strings.Repeat("a ", mib+1)+"</argument>")))
+	_, _, err := dax.Read(t.Context(), text, "w.dax", workflow.Options{})
+	if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), "w.dax:") ||
+		!strings.HasSuffix(err.Error(), "it is longer than 2 MiB, which no program can be started with") {
+		t.Errorf("Read = %v", err)
+	}
+}
+
 // A counted counts the bytes that it gave.
 type counted struct {
 	io.Reader

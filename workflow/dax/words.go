@@ -13,10 +13,18 @@ type words struct {
 	open    bool // a word has begun, which may be empty
 	quote   rune // that is open; 0: none
 	escaped bool
+	bytes   int // of the text so far
 }
+
+// maxArguments is how long the arguments of a job may be: Linux starts no program with more than 2 MiB of them and of
+// its environment. A word of one letter takes 40 times as much memory.
+const maxArguments = 2 << 20
 
 // text takes a piece of text.
 func (w *words) text(s string) {
+	if w.bytes += len(s); w.bytes > maxArguments {
+		return
+	}
 	for _, c := range s {
 		switch {
 		case w.escaped:
@@ -56,6 +64,9 @@ func (w *words) end() {
 
 // all returns the words.
 func (w *words) all() ([]string, error) {
+	if w.bytes > maxArguments {
+		return nil, errors.New("it is longer than 2 MiB, which no program can be started with")
+	}
 	if w.quote != 0 || w.escaped {
 		return nil, errors.New("a quote is not closed, or a backslash ends it")
 	}
