@@ -12,6 +12,7 @@ type DryRun struct {
 	CPUs     int          `json:"cpus"` // of the workers that the cluster has now
 	Run      int          `json:"run"`  // tasks that would run
 	Skip     int          `json:"skip"` // tasks that were done before
+	Jobs     int          `json:"jobs"` // that those which would run become; more, where a worker has less time
 	Fits     bool         `json:"fits"` // each task that would run fits some worker, present or requested
 	Tasks    []DryRunTask `json:"tasks"`
 }
@@ -19,8 +20,9 @@ type DryRun struct {
 // A DryRunTask says what would become of one task.
 type DryRunTask struct {
 	ID     string `json:"id"`
-	Name   string `json:"name"` // of its transformation
-	Run    bool   `json:"run"`  // else it was done before
+	Name   string `json:"name"`          // of its transformation
+	Run    bool   `json:"run"`           // else it was done before
+	Job    int    `json:"job,omitempty"` // number of the clustered job that it would be in; absent: it is a job alone
 	Reason string `json:"reason,omitempty"`
 	Lack   string `json:"lack,omitempty"` // what no worker has that it needs; absent: some worker could take it
 }

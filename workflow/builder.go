@@ -167,6 +167,9 @@ func (b *Builder) set(list []string) []string {
 		}
 		set = append(set, b.Intern(s))
 	}
+	if len(set) <= cap(set)/2 {
+		return slices.Clone(set) // it is kept, and the room for the repetitions need not be
+	}
 	return set
 }
 

@@ -63,8 +63,12 @@ func showDryRun(p *printer, d api.DryRun) error {
 		if err := list(p, d.Tasks, dryRunTable); err != nil {
 			return err
 		}
-		p.say("%s on cluster %s, which has %d cpu(s) now: %d of %d task(s) would run, %d would be skipped",
-			workflow.Printable(d.Workflow), d.Cluster, d.CPUs, d.Run, len(d.Tasks), d.Skip)
+		clustered := ""
+		if d.Jobs < d.Run {
+			clustered = fmt.Sprintf(" in %d job(s)", d.Jobs)
+		}
+		p.say("%s on cluster %s, which has %d cpu(s) now: %d of %d task(s) would run%s, %d would be skipped",
+			workflow.Printable(d.Workflow), d.Cluster, d.CPUs, d.Run, len(d.Tasks), clustered, d.Skip)
 	}
 	return unfit(d)
 }
@@ -97,6 +101,12 @@ var dryRunTable = listing[api.DryRunTask]{
 				return "run"
 			}
 			return "be skipped"
+		}},
+		{"job", func(t api.DryRunTask) any {
+			if t.Job == 0 {
+				return ""
+			}
+			return t.Job
 		}},
 		{"because", func(t api.DryRunTask) any { return t.Reason }},
 		{"fits", func(t api.DryRunTask) any {

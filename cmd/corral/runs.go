@@ -17,6 +17,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
@@ -296,6 +297,12 @@ var runTable = listing[corral.Run]{
 		{"reason", func(r corral.Run) any { return r.Reason }},
 	},
 	details: []column[corral.Run]{
+		{"clustering", func(r corral.Run) any {
+			if r.Options.Clustering == clustering.Nothing {
+				return ""
+			}
+			return r.Options.Clustering
+		}},
 		{"ended", func(r corral.Run) any { return when(r.EndedAt) }},
 		{"results", func(r corral.Run) any { return filepath.Join(r.Dir, "data") }},
 	},

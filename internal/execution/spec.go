@@ -104,6 +104,27 @@ func newPlan(s Spec) *plan {
 	return p
 }
 
+// Jobs says which tasks share a job, as long as workers have the time for it: numbers from 1 of the jobs of several
+// tasks, 0 for a task that is a job alone or was done before; and how many jobs there are of both.
+func (s Spec) Jobs() (of []int, n int) {
+	p := newPlan(s)
+	of = make([]int, len(s.Tasks))
+	clustered := 0
+	for c := range len(p.start) - 1 {
+		left := slices.DeleteFunc(slices.Clone(p.members[p.start[c]:p.start[c+1]]), func(i int32) bool {
+			return s.Tasks[i].Done
+		})
+		if len(left) > 1 {
+			clustered++
+			for _, i := range left {
+				of[i] = clustered
+			}
+		}
+		n += min(1, len(left))
+	}
+	return of, n
+}
+
 // withoutParentsOfDone returns the graph in which tasks that were done before wait for nothing: somebody may have said
 // so of a task whose parents have still to run.
 func (s *Spec) withoutParentsOfDone() *dag.Graph {

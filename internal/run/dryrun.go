@@ -29,8 +29,10 @@ func (m *Manager) DryRun(ctx context.Context, cluster corral.Cluster, r api.NewR
 		Workflow: p.flow.Name, Cluster: cluster.Name, CPUs: offer.CPUs, Fits: len(lacks) == 0,
 		Tasks: make([]api.DryRunTask, len(p.spec.Tasks)),
 	}
+	of, jobs := p.spec.Jobs()
+	answer.Jobs = jobs
 	for i := range p.spec.Tasks {
-		t := api.DryRunTask{ID: p.flow.Tasks[i].ID, Name: p.flow.Tasks[i].Name, Run: !p.spec.Tasks[i].Done}
+		t := api.DryRunTask{ID: p.flow.Tasks[i].ID, Name: p.flow.Tasks[i].Name, Run: !p.spec.Tasks[i].Done, Job: of[i]}
 		if t.Run {
 			answer.Run++
 		} else {

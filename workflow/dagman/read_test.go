@@ -363,9 +363,10 @@ func TestReadRefuses(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	t.Parallel()
 	doubling := folder{}
-	doubling["s40"] = "JOB A x NOOP\n"
+	doubling["s40"], doubling["i40"] = "JOB A x NOOP\n", ""
 	for i := range 40 {
 		doubling[fmt.Sprintf("s%d", i)] = fmt.Sprintf("SPLICE A s%d\nSPLICE B s%[1]d\n", i+1)
+		doubling[fmt.Sprintf("i%d", i)] = fmt.Sprintf("INCLUDE i%d\nINCLUDE i%[1]d\n", i+1)
 	}
 	deep := func(name string) (io.ReadCloser, error) { // a folder that is in itself
 		return io.NopCloser(strings.NewReader("SPLICE S w.dag DIR sub\n")), nil
@@ -388,12 +389,20 @@ func TestReadIsBounded(t *testing.T) {
 	}{
 		{"files within files", "SPLICE S w.dag DIR sub\n", workflow.Options{Open: deep}, "more than 64 files are within each other"},
 		{"doubled splices", "SPLICE S s0\n", workflow.Options{Open: doubling.open, MaxBytes: 1 << 20}, "w.dag: the workflow is longer than 1 MiB"},
+		{"doubled includes", "INCLUDE i0\n", workflow.Options{Open: doubling.open},
+			"more than 200000 nodes and files come of files that are read again"},
 		{"long lines", wide, workflow.Options{MaxValue: 100}, "w.dag:2: a line is longer than 100 bytes"},
 		{"joined lines", "JOB A x\nVARS A \\\n" + strings.Repeat("b \\\n", 100), workflow.Options{MaxValue: 100},
 			"w.dag:49: a line is longer than 100 bytes"},
 		{"tasks", many, workflow.Options{MaxTasks: 100}, "w.dag:101: the workflow has more than 100 tasks"},
 		{"jobs of a node", "JOB A x\n", workflow.Options{Open: folder{"x": "queue 1000000\n"}.open, MaxTasks: 100},
-			"x:1: the submit description has more than 100 jobs"},
+			"x:1: the workflow has more than 100 tasks"},
+		{"jobs of several queues", "JOB A x\n", workflow.Options{Open: folder{"x": "queue 60\nqueue 2 in (" + strings.Repeat("a ", 21) + ")\n"}.open,
+			MaxTasks: 100}, "x:2: the workflow has more than 100 tasks"},
+		{"jobs of several nodes", "JOB A x\nJOB B x\n", workflow.Options{Open: folder{"x": "queue 100\n"}.open, MaxTasks: 100},
+			"x:1: the workflow has more than 100 tasks"},
+		{"nodes of a job each", "JOB A x\nJOB B x\n", workflow.Options{Open: folder{"x": "queue\n"}.open, MaxTasks: 1},
+			"w.dag:2: the workflow has more than 1 tasks"},
 		{"macros of macros", "JOB A x\n", workflow.Options{Open: folder{"x": laughs + "queue\n"}.open},
 			"x:43: executable: a value takes more than 50000 expansions of macros"},
 		{"what is said of all nodes", many + strings.Repeat("VARS ALL_NODES a=b\n", 9), workflow.Options{MaxTasks: 5001},

@@ -237,6 +237,7 @@ func TestReadRefuses(t *testing.T) {
 		{"no target", ": b\n\ttrue\n", "w.makeflow:1: the rule has no target"},
 		{"two rules", "a b:\n\ttrue\nc ./b:\n\ttrue\n", `w.makeflow:3: file "b" is a target of two rules (w.makeflow:1)`},
 		{"cycle", "a: c\n\ttrue\nb: a\n\ttrue\nc: b\n\ttrue\n", "w.makeflow:1: the tasks form a cycle: a -> b -> c -> a"},
+		{"cycle of one", "b:\n\ttrue\na: b ./a\n\ttrue\n", "w.makeflow:3: the tasks form a cycle: a -> a"},
 		{"colon", "a: b: c\n\ttrue\n", `w.makeflow:1: there is a second colon; write \: in the name of a file`},
 		{"remote name", "a: b->c\n\ttrue\n", "w.makeflow:1: remote names (file->name) are not supported; the command has to use the name of the file"},
 		{"makeflow", "a:\n\tLOCAL MAKEFLOW b.makeflow\n", "w.makeflow:2: a makeflow in a makeflow is not supported; convert each by itself"},
@@ -335,6 +336,31 @@ func TestReadBounds(t *testing.T) {
 	} {
 		if _, _, err := readString(text, workflow.Options{}); err == nil || err.Error() != want {
 			t.Errorf("Read = %v, want %s", err, want)
+		}
+	}
+}
+
+// A short file may stand for any number of files, too: each counts by itself.
+func TestTheNumberOfFilesIsBounded(t *testing.T) {
+	t.Parallel()
+	const n = 1000
+	var text strings.Builder
+	text.WriteString("A=" + strings.Repeat("x ", n) + "\nB=" + strings.Repeat("\\$A ", n) + "\n")
+	for i := range n {
+		fmt.Fprintf(&text, "r%d: $A\n\ttrue\n", i)
+	}
+	few := text.String()
+	for _, c := range []struct {
+		text string
+		opts workflow.Options
+		want string
+	}{
+		{few, workflow.Options{MaxBytes: 20 * n * 100}, "w.makeflow:225: with its variables put in, the workflow is longer than 2000000 bytes"},
+		{"\n" + few + "all: $B $B\n\ttrue\n", workflow.Options{}, "w.makeflow:2004: variables stand for more than 1000000 files"},
+		{few, workflow.Options{}, "<nil>"},
+	} {
+		if _, _, err := readString(c.text, c.opts); fmt.Sprint(err) != c.want {
+			t.Errorf("Read = %v, want %s", err, c.want)
 		}
 	}
 }

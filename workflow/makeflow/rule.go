@@ -19,6 +19,10 @@ type rule struct {
 	category string
 }
 
+// nameBytes is what each file that variables put into a rule is charged as, beyond its name: a list of short ones takes
+// far more memory and time than its text.
+const nameBytes = 16
+
 // begin begins a rule.
 func (r *reader) begin(text string, l line) error {
 	if r.rule != nil {
@@ -31,6 +35,7 @@ func (r *reader) begin(text string, l line) error {
 	case len(list.targets) == 0:
 		return l.at.Errorf("the rule has no target")
 	}
+	r.vars.used += int64(list.names) * nameBytes
 	category, _ := r.vars.get("CATEGORY")
 	r.rule = &rule{list, l.at, category}
 	r.vars.within = true
@@ -82,10 +87,14 @@ func (r *reader) add(text string) error {
 		t.Outputs = append(t.Outputs, f)
 	}
 	for _, f := range r.rule.sources {
-		if f = path.Clean(f); path.IsAbs(f) {
+		f = path.Clean(f)
+		if path.IsAbs(f) {
 			r.absolute = append(r.absolute, source{t.ID, r.builder.Intern(f), at})
-		} else {
-			t.Inputs = append(t.Inputs, f)
+			continue
+		}
+		t.Inputs = append(t.Inputs, f)
+		if r.targets[f].task == t.ID { // the Builder makes no task that reads and writes a file wait for itself
+			r.builder.Edge(t.ID, t.ID, at)
 		}
 	}
 	if err := r.needs(&t); err != nil {

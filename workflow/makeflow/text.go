@@ -23,6 +23,7 @@ const (
 	maxExpanded = 1 << 20  // bytes of a value and of a command
 	maxValues   = 16 << 20 // bytes of values that one line puts in, those of variables in variables included
 	maxDepth    = 32       // of variables in variables, as in Makeflow
+	maxNames    = 1000_000 // of files that one line puts in
 )
 
 // lookup returns the value of a variable.
@@ -215,6 +216,7 @@ type fileList struct {
 	targets, sources []string
 
 	expansion
+	names int  // of files that variables put in
 	colon bool // was seen
 	word  strings.Builder
 	open  bool // a word has begun
@@ -226,7 +228,7 @@ func files(text string, vars lookup) (*fileList, error) {
 	if err := f.take(text, 0); err != nil {
 		return nil, err
 	}
-	f.end()
+	f.end(0)
 	return f, nil
 }
 
@@ -235,17 +237,20 @@ func (f *fileList) take(text string, depth int) error {
 		return fmt.Errorf("variables are nested more than %d deep", maxDepth)
 	}
 	for i := 0; i < len(text); {
+		if f.names > maxNames {
+			return fmt.Errorf("variables stand for more than %d files", maxNames)
+		}
 		switch c := text[i]; {
 		case c == ' ' || c == '\t':
-			f.end()
+			f.end(depth)
 			i++
 		case strings.HasPrefix(text[i:], "\\\n"):
-			f.end()
+			f.end(depth)
 			i += 2
 		case c == ':' && f.colon:
 			return errors.New("there is a second colon; write \\: in the name of a file")
 		case c == ':':
-			f.end()
+			f.end(depth)
 			f.colon = true
 			i++
 		case strings.HasPrefix(text[i:], "->"):
@@ -287,8 +292,11 @@ func (f *fileList) quoted(text string) (n int, err error) {
 	return n, nil
 }
 
-// end ends a name.
-func (f *fileList) end() {
+// end ends a name in the line itself (depth 0), or in a variable.
+func (f *fileList) end(depth int) {
+	if f.open && depth > 0 {
+		f.names++
+	}
 	if f.open && f.colon {
 		f.sources = append(f.sources, f.word.String())
 	} else if f.open {
