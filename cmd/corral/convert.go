@@ -30,6 +30,9 @@ func convertWorkflow(c *cli.Context, p *printer) error {
 	if out.word, err = formatFor(c.String("to"), out.name); err != nil {
 		return err
 	}
+	if out.name == "" && !format.IsOneFile(out.word) { // before anything is printed
+		return errSeveral()
+	}
 	w, err := readWorkflow(c.Context, p, c.Args().First(), c.Bool("strict"))
 	if err != nil {
 		return err
@@ -58,6 +61,11 @@ func formatFor(asked, out string) (word string, err error) {
 	return word, format.CanWrite(word)
 }
 
+// errSeveral is the error for stdout, which is one file.
+func errSeveral() error {
+	return corral.ErrorAt(corral.Invalid, "OUT", "the format takes several files: say where, with OUT")
+}
+
 // outputs are the files that a workflow is written to.
 type outputs struct {
 	word   string // of the format
@@ -75,7 +83,7 @@ func (o *outputs) create(name string) (io.WriteCloser, error) {
 	case o.name == "" && first:
 		return keptOpen{o.stdout}, nil
 	case o.name == "":
-		return nil, corral.ErrorAt(corral.Invalid, "OUT", "the format takes several files: say where, with OUT")
+		return nil, errSeveral()
 	}
 	path := o.name
 	if !first {

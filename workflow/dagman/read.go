@@ -130,7 +130,7 @@ const (
 	maxNested   = 64       // files that are read within each other
 	maxPath     = 4096     // bytes of a folder's path, or of a name with those of its splices
 	maxScopes   = 1 << 20  // times that a file of nodes is read
-	maxRepeated = 200_000  // nodes, splices and sub-DAGs that come of files which were read before
+	maxRepeated = 200_000  // nodes and files that come of files which were read before
 	freeBytes   = 256 << 20
 	maxPerByte  = 64   // bytes of the values of jobs, beyond freeBytes, for each byte of text
 	maxSaid     = 8    // things that ALL_NODES says of nodes, for each task that there may be

@@ -63,7 +63,8 @@ func (r *reader) addTasksOf(n *node, number int) error {
 		}, n.vars...),
 		Append:  n.append,
 		Cluster: number,
-		Most:    max(1, r.maxTasks-len(r.wf.Tasks)),
+		Most:    r.maxTasks,
+		Taken:   min(len(r.wf.Tasks), r.maxTasks-1), // one too many the Builder refuses with the node's place
 		Left:    &r.files.values,
 		Open:    r.sourceIn(n.dir),
 	}

@@ -41,6 +41,7 @@ type format struct {
 		*workflow.Workflow, []workflow.Warning, error)
 	write func(wf *workflow.Workflow, create Create) error // nil: it is only read
 	lost  func(wf *workflow.Workflow) []string             // by write, in parts of a sentence; nil: nothing is
+	parts bool                                             // write makes several files
 }
 
 // A Create makes a new file of a name without folders, for a format to write. A format may take several files; what its
@@ -50,11 +51,12 @@ type Create func(name string) (io.WriteCloser, error)
 // formats lists every format, those whose beginning is known best first.
 var formats = []format{
 	{"wfformat", "WfFormat 1.4 and 1.5", []string{".json"}, wfformat.Sniff, wfformat.Read,
-		alone(wfformat.Write, ".json"), nil},
-	{"dax", "DAX 2 and 3", []string{".dax", ".xml"}, dax.Sniff, dax.Read, nil, nil},
-	{"makeflow", "classic Makeflow", []string{".makeflow", ".mf", "makeflow"}, makeflow.Sniff, makeflow.Read, nil, nil},
+		alone(wfformat.Write, ".json"), nil, false},
+	{"dax", "DAX 2 and 3", []string{".dax", ".xml"}, dax.Sniff, dax.Read, nil, nil, false},
+	{"makeflow", "classic Makeflow", []string{".makeflow", ".mf", "makeflow"}, makeflow.Sniff, makeflow.Read,
+		nil, nil, false},
 	{"dagman", "DAGMan with submit descriptions", []string{".dag"}, dagman.Sniff, dagman.Read,
-		func(wf *workflow.Workflow, create Create) error { return dagman.Write(wf, create) }, dagman.Lost},
+		func(wf *workflow.Workflow, create Create) error { return dagman.Write(wf, create) }, dagman.Lost, true},
 }
 
 // Names lists the formats for people, each with the endings of its files.
@@ -97,6 +99,11 @@ func CanWrite(word string) error {
 		}
 	}
 	return corral.Errorf(corral.Invalid, "no format is called %q; want %s", word, strings.Join(Written(), " or "))
+}
+
+// IsOneFile reports whether Write makes a single file of a workflow in the format of a word.
+func IsOneFile(word string) bool {
+	return !slices.ContainsFunc(formats, func(f format) bool { return f.word == word && f.parts })
 }
 
 // Write writes a workflow in the format of a word, into the files that create makes. The error is that of CanWrite,

@@ -18,7 +18,8 @@ type Given struct {
 	Vars    []Var  // before the description
 	Append  []Var  // before each queue statement, over what the description says
 	Cluster int    // the number of the cluster of jobs
-	Most    int    // how many jobs there may be at most; 0: any number
+	Most    int    // how many jobs there may be at most, of all descriptions; 0: any number
+	Taken   int    // how many of them there are
 	Left    *int64 // how many bytes may still be charged, for this description and others
 
 	// Open opens the file that queue … from FILE names.

@@ -16,6 +16,9 @@ func (o *obedience) queue(s *statement) error {
 	if err != nil {
 		return err
 	}
+	if most := o.given.Most; most > 0 && len(q.items)*q.count > most-o.given.Taken-o.job.Step {
+		return s.at.Errorf("the workflow has more than %d tasks", most) // before the first of them is made
+	}
 	if err := o.job.Charge(statementBytes * (len(o.job.macros) + len(o.given.Append))); err != nil {
 		return s.at.Errorf("%w", err)
 	}
@@ -28,9 +31,6 @@ func (o *obedience) queue(s *statement) error {
 		}
 		q.assign(o.job.macros, item)
 		for step := range q.count {
-			if o.given.Most > 0 && o.job.Step == o.given.Most {
-				return s.at.Errorf("the submit description has more than %d jobs", o.given.Most)
-			}
 			process := strconv.Itoa(o.job.Step)
 			o.job.macros["process"], o.job.macros["procid"] = process, process
 			o.job.macros["step"] = strconv.Itoa(step)
