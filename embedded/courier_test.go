@@ -74,7 +74,8 @@ func TestFilesTravelToAWorkerThatDoesNotSeeTheRun(t *testing.T) {
 	b.data(t, "tree/leaf/two", "second\n")
 	j := sh(1, b.dir, "cat in/one tree/leaf/two; mkdir -p out/dir; cp in/one out/dir/copy; echo sum > out/sum; pwd >&2")
 	j.Tasks[0].Inputs, j.Tasks[0].Outputs = []string{"in/one", "tree"}, []string{"out/sum", "out/dir"}
-	bad, lacks := shTask(2, "echo so far; exit 7"), shTask(3, "true")
+	bad, lacks := shTask(2, "echo so far; echo half > half; exit 7"), shTask(3, "true")
+	bad.Outputs, bad.Judged = []string{"half", "rest"}, true
 	lacks.Inputs = []string{"nowhere"}
 	j.Tasks = append(j.Tasks, bad, lacks)
 	b.d.Submit([]execution.Job{j})
@@ -101,6 +102,7 @@ func TestFilesTravelToAWorkerThatDoesNotSeeTheRun(t *testing.T) {
 		filepath.Join(b.dir, executor.DataDir, "out/dir/copy"): "first\n",
 		of(0) + "/stdout": "first\nsecond\n",
 		of(1) + "/stdout": "so far\n",
+		of(1) + "/half":   "half\n", // for a POST script
 	} {
 		if have := read(t, path); have != want {
 			t.Errorf("%s has %q, want %q", path, have, want)

@@ -202,6 +202,23 @@ func (d TaskDir) Publish(fresh func() bool) error {
 	return nil
 }
 
+// PublishLeft publishes those outputs that an attempt has left which ended with an exit status other than 0. A POST
+// script is to see them, and may say that the task has succeeded, as with DAGMan. To repeat it does no harm.
+func PublishLeft(run string, t *execution.Task) error {
+	if err := checkNames(t); err != nil {
+		return err
+	}
+	left := *t
+	d := TaskDir{run: run, Path: run + "/" + TasksDir + "/" + t.ID + "." + strconv.Itoa(t.Attempt), task: &left}
+	left.Outputs = nil
+	for _, name := range t.Outputs {
+		if info, err := os.Lstat(d.Path + "/" + name); err == nil && (info.Mode().IsRegular() || info.IsDir()) {
+			left.Outputs = append(left.Outputs, name)
+		}
+	}
+	return d.Publish(func() bool { return true })
+}
+
 // move renames one output to its place in D/data. What stands in the way is dealt with only when the rename fails,
 // which it hardly ever does: a directory that is missing is made, one that is there is removed, and one that the task
 // made read-only is unlocked for the move.

@@ -69,12 +69,14 @@ func (d *Direct) add(from string, info fs.FileInfo) string {
 	return strconv.Itoa(len(d.files) - 1)
 }
 
-// leavings lists what travels back of a task: what it published, if it is done, what it printed, and its record.
+// leavings lists what travels back of a task: what it published, if it is done, or made for a POST script to judge;
+// what it printed; and its record.
 func leavings(t *execution.Task, r *execution.Result) []item {
 	var items []item
-	if r.Status == execution.Done {
+	done := r.Status == execution.Done // else they are where the task has left them
+	if done || t.Judged && r.Status == execution.Failed && r.Exit > 0 {
 		for _, name := range t.Outputs {
-			items = append(items, item{Name: name, Data: true})
+			items = append(items, item{Name: name, Data: done})
 		}
 	}
 	stdout, stderr := t.Streams()

@@ -26,6 +26,7 @@ type Task struct {
 	Stderr   string        `json:"stderr,omitempty"` // likewise; empty: "stderr"
 	Inputs   []string      `json:"inputs,omitempty"` // names below D/data, linked into the directory
 	Outputs  []string      `json:"outputs,omitempty"`
+	Judged   bool          `json:"judged,omitempty"`     // a POST script looks at its outputs, whatever its exit status
 	Timeout  time.Duration `json:"timeout_ns,omitempty"` // 0: none
 	Estimate time.Duration `json:"estimate_ns"`          // assumed runtime; never 0
 }

@@ -31,6 +31,7 @@ type Call struct {
 	Retries     int   // how often it may be tried again in all
 	Return      int   // of Post: the exit status of the process; -N if it died of signal N, -1 if it has none
 	PreReturn   int   // of Post: that of the PRE script; -1 if there is none
+	Attempt     int32 // of Post of a task: the one that is over
 	Job         int64 // of Post: in which the process was
 	Status      int   // of the workflow: 0, 2 if something in it failed for good, 3 if it is aborted
 	FailedCount int   // how much
@@ -206,6 +207,9 @@ func callOf(c *control, number int32, u *unit) Call {
 	call := Call{Unit: number, Post: u.stage == stagePost,
 		Try: triesOf(c, number), Round: c.scripts.rounds[number], Retries: c.plan.scope.retries(number),
 		Return: u.exit, PreReturn: u.pre, Job: u.seq, FailedCount: len(c.attempts.tally.failed) + len(c.broken)}
+	if int(number) < len(c.plan.Tasks) {
+		call.Attempt = c.attempts.tasks[number].attempt
+	}
 	if c.plan.scope.rules(number).Pre == nil {
 		call.PreReturn = -1
 	}

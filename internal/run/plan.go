@@ -106,6 +106,7 @@ func (p *plan) complete(jobs []execution.Job) []execution.Job {
 			made, t := &j.Tasks[n], &p.flow.Tasks[j.Tasks[n].Index]
 			made.Argv, made.Inputs, made.Outputs, made.Timeout = t.Argv, t.Inputs, t.Outputs, t.Timeout
 			made.Stdin, made.Stdout, made.Stderr = t.Stdin, t.Stdout, t.Stderr
+			made.Judged = t.Control != nil && t.Control.Post != nil
 			for _, key := range slices.Sorted(maps.Keys(t.Env)) {
 				made.Env = append(made.Env, key+"="+t.Env[key])
 			}

@@ -141,6 +141,13 @@ func (c *scripter) run(ctx context.Context, call execution.Call) (exit int, err 
 			argv[k] = value
 		}
 	}
+	if call.Post && call.Return > 0 && int(call.Unit) < len(c.plan.flow.Tasks) {
+		t := &c.plan.flow.Tasks[call.Unit]
+		if err := executor.PublishLeft(c.plan.dir, &execution.Task{ID: t.ID, Attempt: int(call.Attempt),
+			Inputs: t.Inputs, Outputs: t.Outputs}); err != nil {
+			return -1, err
+		}
+	}
 	l := layout{c.plan.dir}
 	return script.Process{
 		Argv: argv, Dir: filepath.Join(l.path(executor.DataDir), s.Dir), Output: l.script(name, call.Post),
