@@ -28,7 +28,7 @@ func TestTemporaryFilesGoWithTheirTask(t *testing.T) {
 	for i := range 3 {
 		tasks = append(tasks, execution.Task{Index: i, ID: fmt.Sprint("t", i), Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", script}})
 	}
-	b.d.Submit([]execution.Job{{Run: 1, Seq: 1, Dir: b.dir, CPUs: 1, MemoryMiB: 1, Tasks: tasks}})
+	b.d.Submit([]execution.Job{{Run: 1, Seq: 1, Dir: b.dir, CPUs: 1, MemoryMiB: 100, Tasks: tasks}})
 	b.sink.awaitResults(t, len(tasks))
 	results, _ := b.sink.seen()
 	for _, res := range results {

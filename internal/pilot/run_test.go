@@ -269,7 +269,7 @@ type site struct {
 func newSite(t *testing.T, s *service, change func(*order.Pilot)) site {
 	t.Helper()
 	root := t.TempDir()
-	p := order.Pilot{Token: token, Addresses: []string{"unix:" + s.socket}, Hosts: 1, CPUs: 1, MemoryMiB: 1,
+	p := order.Pilot{Token: token, Addresses: []string{"unix:" + s.socket}, Hosts: 1, CPUs: 1, MemoryMiB: 200,
 		Walltime: corral.Seconds(10 * time.Minute)}
 	if change != nil {
 		change(&p)
