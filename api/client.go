@@ -116,6 +116,8 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 	if query == nil {
 		query = url.Values{}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	page := c.begin(ctx, call{method: http.MethodGet, path: path, query: query})
 	for {
 		body, err := page.await()
@@ -131,8 +133,13 @@ func list[T any](ctx context.Context, c *Client, path string, query url.Values) 
 		if err == nil && list.Next != next {
 			err = corral.Errorf(corral.Internal, "reading the answer: a list ends with %q, not %q", next, list.Next)
 		}
-		if all = append(all, list.Items...); next == "" || err != nil {
-			return all, err
+		switch all = append(all, list.Items...); {
+		case err != nil:
+			cancel()
+			_, _ = page.await()
+			return nil, err
+		case next == "":
+			return all, nil
 		}
 	}
 }

@@ -123,10 +123,13 @@ func TestInputsAreFetchedAhead(t *testing.T) {
 	b, scratch := newBlindBed(t, dispatch.Config{})
 	b.data(t, "in/small", "small")
 	b.data(t, "in/large", strings.Repeat("l", 17<<20))
-	seq := int64(0)
-	for !fetchedAhead(t, b, scratch, seq) { // a busy machine may need longer than a job waits at a worker
-		seq += 3
+	const tries = 30 // a busy machine may need longer than a job waits at a worker
+	for try := range int64(tries) {
+		if fetchedAhead(t, b, scratch, 3*try) {
+			return
+		}
 	}
+	t.Errorf("in none of %d tries the next job's inputs came while another ran", tries)
 }
 
 // fetchedAhead runs three jobs, and reports whether the inputs of the second came while the first ran. Those of the third

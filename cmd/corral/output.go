@@ -172,8 +172,9 @@ func withFlag(err error, flags []cli.Flag) string {
 		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // without the unit
 	}
 	if lookup(flags, name) == nil {
-		if slices.Contains([]string{"id", "task", "tasks"}, place) { // of the path: the sentence names it
-			return rest
+		e, placed := errors.AsType[*corral.Error](err)
+		if placed && e.Place == place && slices.Contains([]string{"id", "task", "tasks"}, place) {
+			return rest // of the path: the sentence names it
 		}
 		return text
 	}

@@ -52,7 +52,7 @@ func runsCommand(p *printer) *cli.Command {
 			}, &cli.StringFlag{Name: "file", Value: "stderr",
 				Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json; or what its scripts " +
 					"printed: pre or post"},
-				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the task is over"}),
+				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the task's attempt is over"}),
 			runs.several("remove",
 				func(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 					return removeRuns(c, p, cl, which)

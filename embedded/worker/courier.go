@@ -65,9 +65,8 @@ func (c *couriers) carry(ctx context.Context, do func(*wire.Conn) error) error {
 	var b wire.Backoff
 	for {
 		reused, err := c.tryCarry(ctx, do)
-		_, here := errors.AsType[*fs.PathError](err)
 		switch {
-		case err == nil || unwanted(err) || corral.KindOf(err) == corral.Failed || here:
+		case err == nil || final(err):
 			return err
 		case reused && ctx.Err() == nil && corral.KindOf(err) != corral.Unavailable: // it was idle for too long
 			continue
@@ -77,6 +76,13 @@ func (c *couriers) carry(ctx context.Context, do func(*wire.Conn) error) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// final reports whether another try would end alike: the dispatcher has said no, or a file of this machine makes
+// trouble.
+func final(err error) bool {
+	_, here := errors.AsType[*fs.PathError](err)
+	return unwanted(err) || corral.KindOf(err) == corral.Failed || here
 }
 
 // unwanted reports whether the dispatcher does not count on this worker for the job any more.

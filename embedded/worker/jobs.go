@@ -44,9 +44,10 @@ func (j *jobs) start() {
 }
 
 // vacate books that a job which runs needs its place no longer, and reports whether it does: all that it still does is
-// to bring back files. At most as many jobs do so at a time as the worker has cpus, since their folders take up disk.
+// to bring back files. At most as many jobs do so at a time as the worker has cpus, since their folders take up disk,
+// and none that has asked for disk.
 func (j *jobs) vacate(k *work, cpus int) bool {
-	if j.vacated >= cpus {
+	if j.vacated >= cpus || k.job.DiskMiB > 0 {
 		return false
 	}
 	j.vacated++

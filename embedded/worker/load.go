@@ -93,7 +93,7 @@ func (l *load) fetchAhead(job *execution.Job) {
 	}
 	for {
 		reused, err := l.w.couriers.tryCarry(l.ctx, l.fetch(mostAhead))
-		if err == nil || !reused || l.ctx.Err() != nil {
+		if err == nil || !reused || l.ctx.Err() != nil || final(err) {
 			return
 		}
 	}
@@ -114,10 +114,11 @@ func (l *load) bring(job *execution.Job) error {
 	if !reads(job) {
 		return nil
 	}
-	var err error
-	if !l.here {
-		err = l.w.couriers.carry(l.ctx, l.fetch(0))
+	if l.here { // ahead: nothing is learned of the way from bytes that nobody waited for
+		l.in = execution.Travel{In: time.Since(began)}
+		return nil
 	}
+	err := l.w.couriers.carry(l.ctx, l.fetch(0))
 	l.in.In = time.Since(began)
 	return err
 }
@@ -127,7 +128,10 @@ func (l *load) make(job *execution.Job) (err error) {
 	if l.dir, err = os.MkdirTemp(l.w.cfg.Scratch, loadPrefix); err != nil {
 		return err
 	}
-	l.job, err = parcel.Away(l.dir, *job)
+	if l.job, err = parcel.Away(l.dir, *job); err != nil {
+		_ = disk.RemoveAll(l.dir)
+		l.dir = "" // and it is tried again when the job starts
+	}
 	return err
 }
 

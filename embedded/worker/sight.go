@@ -16,7 +16,7 @@ const sightLasts = time.Second
 // A sight remembers which run's directory was seen last, and which was not. Its methods may be called from any
 // goroutine.
 type sight struct {
-	unseen atomic.Pointer[string] // the last one that was not seen; nil: all were
+	unseen atomic.Pointer[string] // the last one that was not seen, unless it has been since; nil: all were
 
 	mu    sync.Mutex // guards what follows
 	dir   string
@@ -35,11 +35,15 @@ func (s *sight) sees(j *execution.Job) bool {
 	}
 	if !executor.Sees(j) {
 		if !s.missed(j) {
-			s.unseen.Store(&j.Dir)
+			dir := j.Dir // the job is not kept
+			s.unseen.Store(&dir)
 		}
 		return false
 	}
 	s.dir, s.mark, s.until = j.Dir, j.Mark, now.Add(sightLasts)
+	if s.missed(j) {
+		s.unseen.Store(nil)
+	}
 	return true
 }
 

@@ -29,8 +29,9 @@ func (k *work) needs() matching.Resources {
 }
 
 // startLocked starts what waits, in order, for as long as it fits. The dispatcher's slot of this worker does the same,
-// so that the two agree on what runs. A job for which the time no longer suffices goes back. The first that starts
-// because another is over has the goroutine of that: to wake another thread for it takes longer than some tasks.
+// so that the two agree on what runs, but for jobs whose files are still on their way back. A job for which the time no
+// longer suffices goes back. The first that starts because another is over has the goroutine of that: to wake another
+// thread for it takes longer than some tasks.
 func (w *worker) startLocked(now time.Time, after *work) {
 	for w.phase != leaving {
 		k, verdict := w.jobs.next(now)

@@ -144,7 +144,7 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 		lost, began := x.roster.lostWork(back, until)
 		x.attempts.tally.lost += lost
 		for _, e := range began {
-			x.attempts.tally.ran(min(e.busyFrom, until), until)
+			x.attempts.tally.ran(min(max(e.busyFrom, x.roster.workers[e.worker].ended), until), until)
 			suspects[x.book.remaining(e)[0]] = true
 		}
 	}

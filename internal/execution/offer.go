@@ -175,7 +175,7 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 	if first != nil {
 		tasks, lack := x.book.remaining(first), few.lack(first.need)
 		if _, raised := x.attempts.more[tasks[0]]; raised { // nobody has asked for so much
-			lack += " (its last attempt " + x.attempts.notes[tasks[0]] + ")"
+			lack += " (the last: " + x.attempts.notes[tasks[0]] + ")"
 		}
 		short.What = x.plan.sentence(tasks, lack, int(lacking-first.left))
 	}

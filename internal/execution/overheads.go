@@ -100,7 +100,8 @@ func typical(all []Msec) (mean corral.Seconds, of int) {
 func first(x *Execution, i int) (at stay, ok bool) {
 	t := &x.attempts.tasks[i]
 	at.worker = t.worker
-	at.from, at.to = x.attempts.span(i)
+	at.from, _ = x.attempts.span(i)
+	at.to = t.ended // then the next one may begin, while its files are on their way back
 	return at, t.attempt == 1 && t.started != 0 && x.frontier.state(int32(i)) == dag.Done
 }
 

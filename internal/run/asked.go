@@ -31,7 +31,7 @@ func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID,
 	}
 	row, driven, err := obeyed(ctx, m, id, retry)
 	if err == nil && !driven && row.State == corral.RunSucceeded {
-		err = corral.ErrorAt(corral.Conflict, "tasks", "run %d is %s: none of its tasks failed", id, row.State)
+		err = corral.ErrorAt(corral.Conflict, "tasks", "run %d is %s: there is nothing to try again", id, row.State)
 	}
 	if err == nil && !driven {
 		if row, err = m.still(ctx, id, corral.RunResume); err == nil {

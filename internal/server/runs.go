@@ -265,7 +265,12 @@ func (h *runHandlers) log(c *rest.Call) error {
 		return err
 	}
 	defer f.Close()
-	if _, err := io.CopyN(io.Discard, f, after); err != nil && err != io.EOF {
+	if file, ok := f.(io.Seeker); ok {
+		_, err = file.Seek(after, io.SeekStart)
+	} else if _, err = io.CopyN(io.Discard, f, after); err == io.EOF {
+		err = nil
+	}
+	if err != nil {
 		return err
 	}
 	return c.File(f)
