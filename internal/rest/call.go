@@ -89,6 +89,19 @@ func (c *Call) Document(media string, content []byte) error {
 	return c.echo.Blob(http.StatusOK, media, content)
 }
 
+// FileAfter is File without its first n bytes.
+func (c *Call) FileAfter(content io.Reader, n int64) (err error) {
+	if file, ok := content.(io.Seeker); ok {
+		_, err = file.Seek(n, io.SeekStart)
+	} else if _, err = io.CopyN(io.Discard, content, n); err == io.EOF {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.File(content)
+}
+
 // File answers with a file that a process left. The file may be anything, HTML with scripts included, so the header
 // keeps browsers from guessing what it is.
 func (c *Call) File(content io.Reader) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"io"
 	"slices"
 	"strconv"
 
@@ -265,15 +264,7 @@ func (h *runHandlers) log(c *rest.Call) error {
 		return err
 	}
 	defer f.Close()
-	if file, ok := f.(io.Seeker); ok {
-		_, err = file.Seek(after, io.SeekStart)
-	} else if _, err = io.CopyN(io.Discard, f, after); err == io.EOF {
-		err = nil
-	}
-	if err != nil {
-		return err
-	}
-	return c.File(f)
+	return c.FileAfter(f, after)
 }
 
 // disk answers with what the run's directory takes now.
