@@ -316,3 +316,22 @@ func TestJunkWorkflow(t *testing.T) {
 		}
 	}
 }
+
+// The cursor of a list is found without its items, whatever these are, and none is found where there is none.
+func TestNextOf(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]string{
+		`{"items":[{"id":"a]"}],"next":"7"}`:     "7",
+		`{"items":[{"id":["b"]}]}` + "\n":        "",
+		`{"items": [], "next": "a b"}`:           "a b",
+		`{"next":"before","items":[]}`:           "",
+		`{"items":[{"next":"x"}],"other":"y"}`:   "",
+		`not JSON],"next":"1`:                    "",
+		`{"items":[1,2],"next":"9","more":null}`: "9",
+		"":                                       "",
+	} {
+		if got := nextOf([]byte(list)); got != want {
+			t.Errorf("nextOf(%s) = %q, want %q", list, got, want)
+		}
+	}
+}
