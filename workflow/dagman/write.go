@@ -127,8 +127,8 @@ func (w *writer) checkControl(i int) error {
 	switch {
 	case c == nil:
 		return nil
-	case c.Final && (c.Done || c.Priority != 0 || c.Category != "" || c.Abort != nil || t.Retries != nil):
-		return w.refuse(i, "a final task with retries, priority, category, abort or done")
+	case c.Final && (c.Done || c.Category != "" || c.Abort != nil || c.UnlessExit != 0):
+		return w.refuse(i, "a final task with a category, an abort, an exit status to spare retries, or done")
 	case c.UnlessExit != 0 && t.Retries == nil:
 		return w.refuse(i, "an exit status to spare retries without a number of retries")
 	case c.Category != "" && !plainWord(c.Category):
@@ -340,15 +340,17 @@ func (w *writer) node(out *bufio.Writer, i int) error {
 	return nil
 }
 
+// writeControl writes what the .dag says of when and whether a node runs. DAGMan refuses retries and the priority of a
+// FINAL node here; its submit description has them.
 func writeControl(out *bufio.Writer, node string, retries *int, c *workflow.Control) {
-	if retries != nil {
+	if retries != nil && !c.Final {
 		fmt.Fprintf(out, "RETRY %s %d", node, *retries)
 		if c.UnlessExit != 0 {
 			fmt.Fprintf(out, " UNLESS-EXIT %d", c.UnlessExit)
 		}
 		_ = out.WriteByte('\n')
 	}
-	if c.Priority != 0 {
+	if c.Priority != 0 && !c.Final {
 		fmt.Fprintf(out, "PRIORITY %s %d\n", node, c.Priority)
 	}
 	if c.Category != "" {

@@ -113,7 +113,7 @@ func drawWorkflow(t *rapid.T) *workflow.Workflow {
 		}
 	}
 	if rapid.Bool().Draw(t, "final") {
-		edges = drawFinal(wf, edges)
+		edges = drawFinal(t, wf, edges)
 	}
 	g, err := dag.New(n, edges)
 	if err != nil {
@@ -124,10 +124,11 @@ func drawWorkflow(t *rapid.T) *workflow.Workflow {
 }
 
 // drawFinal makes the last task a final one.
-func drawFinal(wf *workflow.Workflow, edges [][2]int) [][2]int {
+func drawFinal(draw *rapid.T, wf *workflow.Workflow, edges [][2]int) [][2]int {
 	last := len(wf.Tasks) - 1
 	t := &wf.Tasks[last]
-	t.Retries, t.Control, t.Inputs, t.Stdin, t.Names = nil, &workflow.Control{Final: true, PreSkip: 2}, nil, "", nil
+	t.Control = &workflow.Control{Final: true, PreSkip: 2, Priority: rapid.IntRange(-1, 1).Draw(draw, "last priority")}
+	t.Inputs, t.Stdin, t.Names = nil, "", nil
 	t.Argv = []string{"/bin/true"}
 	edges = slices.DeleteFunc(edges, func(e [2]int) bool { return e[1] == last })
 	for i := range last {
@@ -295,8 +296,8 @@ func TestWriteRefuses(t *testing.T) {
 		"a script in a folder, without a name, or that is deferred by parts of a second": {
 			Argv: argv, Control: &workflow.Control{Pre: &workflow.Script{Argv: argv, Dir: "d"}}},
 		"an exit status to spare retries without a number of retries": {Argv: argv, Control: &workflow.Control{UnlessExit: 1}},
-		"a final task with retries, priority, category, abort or done": {
-			Argv: argv, Retries: &two, Control: &workflow.Control{Final: true}},
+		"a final task with a category, an abort, an exit status to spare retries, or done": {
+			Argv: argv, Retries: &two, Control: &workflow.Control{Final: true, UnlessExit: 1}},
 	} {
 		task.ID, task.Name, task.CPUs = "t", "n", 1
 		g, err := dag.New(1, nil)
@@ -327,6 +328,25 @@ func TestWriteEndsAtTheFirstError(t *testing.T) {
 	err := dagman.Write(wf, func(string) (io.WriteCloser, error) { return nil, full })
 	if !errors.Is(err, full) {
 		t.Errorf("Write = %v, want %v", err, full)
+	}
+}
+
+// DAGMan takes no RETRY and no PRIORITY of a FINAL node, but the submit description may say the same of its job.
+func TestWriteFinalWithRetries(t *testing.T) {
+	t.Parallel()
+	wf := mustRead(t, "JOB A x\nFINAL F f\n", folder{
+		"x": "executable = p\nmax_retries = 1\nqueue\n", "f": "executable = p\nmax_retries = 3\npriority = -2\nqueue\n",
+	})
+	files := folder{}
+	if err := dagman.Write(wf, files.create); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(files["w.dag"], "RETRY F") || strings.Contains(files["w.dag"], "PRIORITY F") {
+		t.Errorf("DAGMan refuses that:\n%s", files["w.dag"])
+	}
+	again := mustRead(t, files["w.dag"], files)
+	if diff := cmp.Diff(normal(wf), normal(again), workflows()...); diff != "" {
+		t.Errorf("written and read (-want +got):\n%s\n%s", diff, files)
 	}
 }
 

@@ -44,6 +44,7 @@ func Settings(t *workflow.Task, node string) ([]Setting, error) {
 	d.command()
 	d.files()
 	d.needs()
+	d.final()
 	if t.ID != node {
 		d.attribute(attributeTask, t.ID)
 	}
@@ -271,6 +272,20 @@ func (d *describer) needs() {
 	estimate, known := t.Estimated()
 	if noop := t.Control != nil && t.Control.Noop; known && !(noop && estimate == 0) {
 		d.set(attributeEstimate, inSeconds(estimate))
+	}
+}
+
+// final describes how the job of a FINAL node is treated; of any other node the .dag says it.
+func (d *describer) final() {
+	c := d.t.Control
+	if c == nil || !c.Final {
+		return
+	}
+	if d.t.Retries != nil {
+		d.set("max_retries", strconv.Itoa(*d.t.Retries))
+	}
+	if c.Priority != 0 {
+		d.set("priority", strconv.Itoa(c.Priority))
 	}
 }
 
