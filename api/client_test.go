@@ -317,6 +317,20 @@ func TestJunkWorkflow(t *testing.T) {
 	}
 }
 
+// What corrald would not read to its end is not sent.
+func TestTooLongWorkflow(t *testing.T) {
+	t.Parallel()
+	c, err := New("unix:/nowhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := make([]byte, MaxRunBody+1) // never touched, it takes no memory
+	const want = "w.json: the workflow has 268435457 bytes in a request, which may have 268435456: make several of it"
+	if _, err = c.CreateRun(t.Context(), NewRun{Workflow: document, WorkflowName: "w.json"}, ""); err == nil || err.Error() != want {
+		t.Errorf("CreateRun = %v, want %s", err, want)
+	}
+}
+
 // The cursor of a list is found without its items, whatever these are, and none is found where there is none.
 func TestNextOf(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,10 @@ var placeholder = json.RawMessage("0")
 // encodeAround writes a request whose workflow is the placeholder, with the document's bytes as they are in its place:
 // encoding/json would put them on one line, and what corrald has to say about the document names lines.
 func encodeAround(request any, name string, document []byte) ([]byte, error) {
+	if len(document) > MaxRunBody {
+		return nil, corral.ErrorAt(corral.Invalid, name, "the workflow has %d bytes in a request, which may have %d: "+
+			"make several of it", len(document), MaxRunBody)
+	}
 	if err := checkJSON(name, document); err != nil {
 		return nil, err
 	}

@@ -86,12 +86,68 @@ func newSubmission(c *cli.Context, p *printer) (api.NewRun, error) {
 	if err != nil {
 		return n, err
 	}
+	if err := checkRoom(c, command, elements); err != nil {
+		return n, err
+	}
 	w, err := command.Workflow(elements)
 	if err != nil {
 		return n, err
 	}
 	n.WorkflowName = w.Name
 	return n, handOver(&n, w)
+}
+
+// sampled is how many tasks of a large array tell how long the request for all of them is.
+const sampled = 1000
+
+// checkRoom refuses an array that a request has no room for before the request is made, which takes a while. Entries
+// are counted as they are, though some of their characters take more room: what is refused here never fits, and what
+// is left for the client to refuse is little.
+func checkRoom(c *cli.Context, command array.Command, elements []array.Element) error {
+	if len(elements) <= sampled {
+		return nil
+	}
+	entries, none := 0, ""
+	some := make([]array.Element, sampled)
+	for i := range some {
+		some[i] = elements[i*len(elements)/sampled] // evenly: later numbers are longer
+		if some[i].Entry != nil {
+			some[i].Entry = &none
+		}
+	}
+	for _, e := range elements {
+		if e.Entry != nil {
+			entries += len(*e.Entry)
+		}
+	}
+	w, err := command.Workflow(some)
+	if err != nil {
+		return err
+	}
+	var n api.NewRun
+	if err := handOver(&n, w); err != nil {
+		return err
+	}
+	size := len(n.Workflow)*len(elements)/sampled + entries
+	if size <= api.MaxRunBody {
+		return nil
+	}
+	flag := "--array"
+	if c.IsSet("each-line") {
+		flag = "--each-line"
+	}
+	return corral.ErrorAt(corral.Invalid, flag, "%d tasks make a request of some %d MiB, and it may have %s: submit "+
+		"them in parts of some %d tasks, with --array", len(elements), size>>20,
+		input.Size(api.MaxRunBody), roundDown(api.MaxRunBody/(size/len(elements)+1)))
+}
+
+// roundDown leaves the first two digits of a number as they are.
+func roundDown(n int) int {
+	unit := 1
+	for n/unit >= 100 {
+		unit *= 10
+	}
+	return n / unit * unit
 }
 
 // commandOf reads what each task runs.
