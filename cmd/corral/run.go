@@ -139,6 +139,9 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 			Clustering: c.String("clustering"),
 		},
 	}
+	if limit := c.Int("crash-limit"); limit < 0 { // a request says -1 where people say 0
+		return n, corral.ErrorAt(corral.Invalid, "--crash-limit", "%d is not a number of workers, 0 or more", limit)
+	}
 	for flag, d := range map[string]corral.Seconds{"--stall": n.Options.Stall,
 		"--default-runtime": n.Options.DefaultRuntime} {
 		if d <= 0 {
