@@ -71,8 +71,10 @@ func jobOf(x *Execution, e *entry, tasks []int32) Job {
 
 // split parts tasks that are loose together into jobs: those whose first attempt it is together, the others alone, so
 // that no task is repeated because of another. What together would outlive every worker, or is too large for it, is
-// parted into jobs as large as some worker could take; a task that none could take goes alone. A task with a script to
-// run before it, which is a cluster of its own, has that asked for.
+// parted into jobs as large as some worker could take; a task that none could take goes alone. What was parted before
+// is parted into jobs of half that time: workers have less of it with every second that a job waits, and jobs that
+// just fit would be parted again and again, until each task is alone. A task with a script to run before it, which is
+// a cluster of its own, has that asked for.
 func split(x *Execution, tasks []int32, offer Offer) (lists [][]int32) {
 	if len(tasks) == 1 {
 		i := tasks[0]
@@ -99,22 +101,29 @@ func split(x *Execution, tasks []int32, offer Offer) (lists [][]int32) {
 		}
 	}
 	for first = free(x.control, first); len(first) > 0; {
-		n := fitting(x, first, offer)
+		again := len(tasks) < len(x.plan.tasksOf(int(x.plan.clusterOf[first[0]])))
+		n := fitting(x, first, offer, again)
 		lists = append(lists, first[:n:n])
 		first = first[n:]
 	}
 	return lists
 }
 
-// fitting returns how many of tasks, from the first on, some worker could take as one job; at least one. Nothing is
-// known of a cluster that offers nothing: it is all then.
-func fitting(x *Execution, tasks []int32, offer Offer) int {
+// fitting returns how many of tasks, from the first on, some worker could take as one job; at least one. If they are
+// not all and were parted before, the job takes at most half of that worker's time. Nothing is known of a cluster that
+// offers nothing: it is all then.
+func fitting(x *Execution, tasks []int32, offer Offer, again bool) int {
 	if len(offer.Capacities) == 0 || offer.takes(x.attempts.need(tasks)) {
 		return len(tasks)
 	}
 	n := x.attempts.need(tasks[:1])
 	for k := 1; k < len(tasks); k++ {
-		if n = n.and(x.attempts.need(tasks[k : k+1])); !offer.takes(n) {
+		n = n.and(x.attempts.need(tasks[k : k+1]))
+		asked := n
+		if again {
+			asked.time *= 2
+		}
+		if !offer.takes(asked) {
 			return k
 		}
 	}
