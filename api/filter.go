@@ -11,7 +11,7 @@ type Filter struct {
 	Site    string            // glideins of this site: name or id
 	Cluster string            // glideins or runs of this cluster: name or id
 	Labels  map[string]string // glideins or runs that have all of these
-	States  []string          // in any of these states
+	States  []string          // in any of these states; DELETED needs no All
 }
 
 func (f Filter) query() url.Values {

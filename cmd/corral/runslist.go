@@ -43,7 +43,8 @@ func listRuns(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	runs, err := cl.Runs(c.Context, filterOf(c))
+	filter := filterOf(c)
+	runs, err := cl.Runs(c.Context, filter)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func listRuns(c *cli.Context, p *printer) error {
 		runs = runs[max(0, len(runs)-c.Int("last")):]
 	}
 	if !c.Bool("disk") {
-		return list(p, runs, runTable)
+		return list(p, runs, narrowed(filter, runTable))
 	}
 	kept := make([]keptRun, len(runs))
 	for i, r := range runs {
@@ -63,7 +64,7 @@ func listRuns(c *cli.Context, p *printer) error {
 			return err
 		}
 	}
-	return list(p, kept, keptRunTable())
+	return list(p, kept, narrowed(filter, keptRunTable()))
 }
 
 // A keptRun is a run with what its directory takes.

@@ -10,6 +10,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -122,7 +124,8 @@ func listVerb[T any](
 			if err != nil {
 				return err
 			}
-			return printing(ask, many(p, l))(c, cl, filterOf(c))
+			f := filterOf(c)
+			return printing(ask, many(p, narrowed(f, l)))(c, cl, f)
 		}}
 }
 
@@ -142,6 +145,28 @@ func filterOf(c *cli.Context) api.Filter {
 		}
 	}
 	return f
+}
+
+// narrowed is a listing of what a filter lets through. That it lets nothing through does not say that there is nothing.
+func narrowed[T any](f api.Filter, l listing[T]) listing[T] {
+	var by []string
+	if f.Site != "" {
+		by = append(by, "--site "+f.Site)
+	}
+	if f.Cluster != "" {
+		by = append(by, "--cluster "+f.Cluster)
+	}
+	for _, s := range f.States {
+		by = append(by, "--state "+s)
+	}
+	for _, k := range slices.Sorted(maps.Keys(f.Labels)) {
+		by = append(by, "-l "+k+"="+f.Labels[k])
+	}
+	if len(by) > 0 {
+		what, _, _ := strings.Cut(l.none, ";")
+		l.none = what + " match " + strings.Join(by, " ")
+	}
+	return l
 }
 
 // A choice is the objects that a command line names: by ids, or by labels.

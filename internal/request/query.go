@@ -108,7 +108,7 @@ func States[S ~string](q *Query, known []S) []S {
 	var in []S
 	for _, v := range q.values["state"] {
 		q.checker.invalid(!slices.Contains(known, S(v)), "state",
-			"%q is not a state; the states are %v", v, known)
+			"%q is not a state; the states are %s", v, words(known))
 		in = append(in, S(v))
 	}
 	return in

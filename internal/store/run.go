@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -95,6 +96,7 @@ func (t *Tx) Runs(f RunFilter) ([]corral.Run, error) {
 		c.add("state in (select value from json_each(?))", string(states))
 	}
 	c.labels(f.Labels)
+	f.All = f.All || slices.Contains(f.States, corral.RunDeleted)
 	c.filter(f.Filter)
 	return runs.list(t, c)
 }
