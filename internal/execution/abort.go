@@ -1,6 +1,10 @@
 package execution
 
-import "github.com/corral-pilot/corral/dag"
+import (
+	"fmt"
+
+	"github.com/corral-pilot/corral/dag"
+)
 
 // leaveAborted ends what runs or waits in the scopes that were aborted, the final tasks aside. The jobs that are over
 // by that are to be killed.
@@ -14,9 +18,13 @@ func leaveAborted(c *control) {
 		}
 		first, end := c.plan.scope.tasksIn(s)
 		for i := first; i < end; i++ {
-			if !c.plan.scope.rules(i).Final || c.plan.scope.around(i) != s {
-				over = dropTask(c, i, over)
+			if c.plan.scope.rules(i).Final && c.plan.scope.around(i) == s {
+				continue
 			}
+			if e := c.book.of[i]; e != nil && e.worker != 0 {
+				c.attempts.notes[i] = "killed: " + aborted(c, s)
+			}
+			over = dropTask(c, i, over)
 		}
 		for k := s + 1; int(k) < len(c.scopes); k++ {
 			if c.plan.scope.outer[k] == 0 && s != 0 {
@@ -30,6 +38,22 @@ func leaveAborted(c *control) {
 		c.check(s)
 	}
 	c.kills, c.over = append(c.kills, over...), append(c.over, over...)
+}
+
+// aborted says what aborted a scope.
+func aborted(c *control, s int32) string {
+	what := "the workflow"
+	if s != 0 {
+		what = "subworkflow " + c.plan.Subs[s-1].Name
+	}
+	a := c.scopes[s].abort
+	by := ""
+	if c.plan.scope.isTask(a.by) {
+		by = "task " + c.plan.Tasks[a.by].ID
+	} else {
+		by = "subworkflow " + c.plan.Subs[int(a.by)-len(c.plan.Tasks)].Name
+	}
+	return fmt.Sprintf("%s aborted %s with exit status %d", by, what, a.told)
 }
 
 // dropTask skips a task, which may be in a job.

@@ -1,7 +1,6 @@
 package execution
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/corral-pilot/corral/dag"
@@ -141,14 +140,8 @@ func VerdictOf(x *Execution) Verdict {
 			v.Subs = append(v.Subs, SubFailure{c.plan.Subs[k].Name, c.scopes[s].why})
 		}
 	}
-	if a := c.scopes[0].abort; a != nil && !final {
-		name := ""
-		if c.plan.scope.isTask(a.by) {
-			name = "task " + c.plan.Tasks[a.by].ID
-		} else {
-			name = "subworkflow " + c.plan.Subs[int(a.by)-len(c.plan.Tasks)].Name
-		}
-		v.Abort = fmt.Sprintf("%s aborted the workflow with exit status %d", name, a.told)
+	if c.scopes[0].abort != nil && !final {
+		v.Abort = aborted(c, 0)
 	}
 	return v
 }

@@ -124,7 +124,7 @@ func (p *plan) indices(ids []string) ([]int, error) {
 	for k, id := range ids {
 		i, ok := index[id]
 		if !ok {
-			return nil, corral.ErrorAt(corral.NotFound, "tasks", "run %d has no task %s", p.run, id)
+			return nil, noTask("tasks", p.run, id, p.ids())
 		}
 		chosen[k] = i
 	}

@@ -40,6 +40,21 @@ func (w *world) states(id corral.RunID) (states []corral.TaskState) {
 	return states
 }
 
+// A task that there is not is told with the names that were probably meant.
+func TestNoTask(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"b":  "tasks: run 7 has no task b; it has b.0, b.1, b.2 and 1 more",
+		"c.": "tasks: run 7 has no task c.; it has c.0",
+		"d":  "tasks: run 7 has no task d; it has a, b.0, b.1 and 4 more",
+	} {
+		ids := slices.Values([]string{"a", "b.0", "b.1", "b.2", "b.3", "c.0", "e"})
+		if err := noTask("tasks", 7, id, ids); corral.KindOf(err) != corral.NotFound || err.Error() != want {
+			t.Errorf("noTask(%q) = %v, want %s", id, err, want)
+		}
+	}
+}
+
 func TestCancelTasks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c, _ := failing()

@@ -17,10 +17,11 @@ import (
 
 // finish ends a run whose tasks are all done, failed or skipped.
 func (d *driver) finish(ctx context.Context) (over bool) {
-	if reason := d.state.failure(exists); reason != "" {
-		return d.end(ctx, corral.RunFail, reason)
+	verdict := execution.VerdictOf(d.state.x)
+	if verdict.Status != 0 {
+		return d.end(ctx, corral.RunFail, d.state.failure(verdict, exists))
 	}
-	return d.end(ctx, corral.RunSucceed, "")
+	return d.end(ctx, corral.RunSucceed, verdict.Abort)
 }
 
 // end writes the run's last files and moves its row. It reports whether the run is over: it is not if the store

@@ -149,7 +149,7 @@ func (x *index) listing() []api.Task {
 func (x *index) task(run corral.RunID, id string) (logged, error) {
 	i := slices.Index(x.IDs, id)
 	if i < 0 {
-		return logged{}, noTask(run, id)
+		return logged{}, noTask("task", run, id, slices.Values(x.IDs))
 	}
 	s := x.Streams[int32(i)]
 	return logged{

@@ -87,14 +87,46 @@ func jobsOf(flow *workflow.Workflow, tasks []execution.TaskSpec, how clustering.
 func (p *plan) index(id string) (int, error) {
 	i := slices.IndexFunc(p.flow.Tasks, func(t workflow.Task) bool { return t.ID == id })
 	if i < 0 {
-		return 0, noTask(p.run, id)
+		return 0, noTask("task", p.run, id, p.ids())
 	}
 	return i, nil
 }
 
-// noTask is the error about a task that a run does not have.
-func noTask(run corral.RunID, id string) error {
-	return corral.ErrorAt(corral.NotFound, "task", "run %d has no task %s", run, id)
+// ids are the ids of all tasks.
+func (p *plan) ids() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range p.flow.Tasks {
+			if !yield(p.flow.Tasks[i].ID) {
+				return
+			}
+		}
+	}
+}
+
+// noTask is the error about a task that is not among the ids of a run. It names some that begin so, as those of a node
+// with several jobs do, or else the first.
+func noTask(place string, run corral.RunID, id string, ids iter.Seq[string]) error {
+	const shown = 3
+	var like, first []string // the first of either
+	likes, all := 0, 0
+	for known := range ids {
+		if all++; all <= shown {
+			first = append(first, known)
+		}
+		if strings.HasPrefix(known, id) {
+			if likes++; likes <= shown {
+				like = append(like, known)
+			}
+		}
+	}
+	if likes == 0 {
+		like, likes = first, all
+	}
+	there := strings.Join(like, ", ")
+	if likes > shown {
+		there += fmt.Sprintf(" and %d more", likes-shown)
+	}
+	return corral.ErrorAt(corral.NotFound, place, "run %d has no task %s; it has %s", run, id, there)
 }
 
 // complete adds to jobs what a worker needs and no decision does: where they run, and what their tasks run.

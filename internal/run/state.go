@@ -61,13 +61,11 @@ func (s *state) executions() []workflow.Execution {
 	return all
 }
 
-// failure names the tasks that failed for good, in a sentence, and where to read more if the first one wrote
-// anything, which one that could not be begun did not; "" if there are none.
-func (s *state) failure(exists func(path string) bool) string {
-	verdict := execution.VerdictOf(s.x)
-	switch failed := verdict.Tasks; {
-	case verdict.Status == 0:
-		return ""
+// failure says in a sentence why the workflow failed: what aborted it, or which tasks failed for good, and where to
+// read more if the first one wrote anything, which one that could not be begun did not.
+func (s *state) failure(verdict execution.Verdict, exists func(path string) bool) string {
+	failed := verdict.Tasks
+	switch {
 	case verdict.Abort != "":
 		return verdict.Abort
 	case len(failed) == 0 && len(verdict.Subs) > 0:
@@ -75,7 +73,6 @@ func (s *state) failure(exists func(path string) bool) string {
 	case len(failed) == 0:
 		return fmt.Sprintf("the workflow ended with exit status %d", verdict.Status)
 	}
-	failed := verdict.Tasks
 	t, task := s.x.Task(failed[0]), &s.plan.flow.Tasks[failed[0]]
 	how := cmp.Or(t.Reason, fmt.Sprintf("exit status %d", t.Exit))
 	text := fmt.Sprintf("task %s failed (%s)", task.ID, how)

@@ -20,11 +20,11 @@ func TestFailureNamesOnlyFilesThatAreThere(t *testing.T) {
 		Seq: 1, Task: 0, Attempt: 1, Status: execution.Failed, Exit: -1, Reason: "no room",
 	}})
 	const words = "task a failed (no room) in attempt 1"
-	if got := s.failure(func(string) bool { return false }); got != words {
+	if got := s.failure(execution.VerdictOf(s.x), func(string) bool { return false }); got != words {
 		t.Errorf("failure() = %q, want %q", got, words)
 	}
 	stderr := filepath.Join(s.plan.dir, "tasks", "a.1", "stderr")
-	if got := s.failure(func(path string) bool { return path == stderr }); got != words+"; see "+stderr {
+	if got := s.failure(execution.VerdictOf(s.x), func(path string) bool { return path == stderr }); got != words+"; see "+stderr {
 		t.Errorf("failure() = %q, want the path of stderr", got)
 	}
 }
