@@ -31,7 +31,7 @@ func convertWorkflow(c *cli.Context, p *printer) error {
 		return err
 	}
 	if out.name == "" && !format.IsOneFile(out.word) { // before anything is printed
-		return errSeveral()
+		return corral.ErrorAt(corral.Invalid, "OUT", "the format takes several files: say where, with OUT")
 	}
 	w, err := readWorkflow(c.Context, p, c.Args().First(), c.Bool("strict"))
 	if err != nil {
@@ -61,30 +61,21 @@ func formatFor(asked, out string) (word string, err error) {
 	return word, format.CanWrite(word)
 }
 
-// errSeveral is the error for stdout, which is one file.
-func errSeveral() error {
-	return corral.ErrorAt(corral.Invalid, "OUT", "the format takes several files: say where, with OUT")
-}
-
 // outputs are the files that a workflow is written to.
 type outputs struct {
 	word   string // of the format
-	name   string // of its first file; empty: stdout
+	name   string // of its first file; empty: stdout, for a format of one file
 	stdout io.Writer
 	made   []string
 }
 
-// create makes a new file. The one whose ending is the format's has the name that was asked for, the others their own
-// in the same folder. The first is compressed if its name says so.
+// create makes a new file. The first one has the name that was asked for, the others their own in the same folder. The
+// first is compressed if its name says so.
 func (o *outputs) create(name string) (io.WriteCloser, error) {
-	word, _ := format.Of(name)
-	first := word == o.word
-	switch {
-	case o.name == "" && first:
+	if o.name == "" { // the format takes one file
 		return keptOpen{o.stdout}, nil
-	case o.name == "":
-		return nil, errSeveral()
 	}
+	first := len(o.made) == 0
 	path := o.name
 	if !first {
 		path = filepath.Join(filepath.Dir(o.name), filepath.Base(name))

@@ -44,8 +44,8 @@ type format struct {
 	parts bool                                             // write makes several files
 }
 
-// A Create makes a new file of a name without folders, for a format to write. A format may take several files; what its
-// first one is called, its ending tells (see Of).
+// A Create makes a new file of a name without folders, for a format to write. A format may take several files, of which
+// it makes that of the workflow first.
 type Create func(name string) (io.WriteCloser, error)
 
 // formats lists every format, those whose beginning is known best first.
