@@ -20,5 +20,14 @@ func Lost(wf *workflow.Workflow) (all []string) {
 	if measured > 0 {
 		all = append(all, fmt.Sprintf("what was measured of %d tasks", measured))
 	}
+	jobs := 0
+	for _, s := range wf.Subworkflows {
+		if s.Job {
+			jobs++
+		}
+	}
+	if jobs > 0 {
+		all = append(all, fmt.Sprintf("the grouping of tasks into %d jobs of several processes", jobs))
+	}
 	return all
 }

@@ -62,16 +62,19 @@ func statements() map[string]obeyer {
 	}
 }
 
-// obeySetJobAttr takes the workflow's name, which Write writes so; the rest is ignored.
+// obeySetJobAttr takes the names that Write writes so; the rest is ignored.
 func obeySetJobAttr(s *scope, st *statement) error {
 	name, value, _ := strings.Cut(st.words.text, "=")
-	if strings.EqualFold(strings.TrimSpace(name), attributeWorkflow) && s.outer == nil {
-		if text, ok := classad.ParseOld(strings.TrimSpace(value)).(string); ok {
-			s.r.wf.Name = text
-			return nil
-		}
+	text, ok := classad.ParseOld(strings.TrimSpace(value)).(string)
+	switch name = strings.TrimSpace(name); {
+	case ok && strings.EqualFold(name, attributeWorkflow) && s.outer == nil:
+		s.r.wf.Name = text
+	case ok && strings.EqualFold(name, attributeSubDAG) && s.holder != none && s.first == len(s.r.nodes):
+		s.prefix = text + "+"
+	default:
+		return ignore(s, st)
 	}
-	return ignore(s, st)
+	return nil
 }
 
 // ignore passes over what is about DAGMan itself and its files. It is warned of once for each of the statements.

@@ -34,6 +34,7 @@ func (r *reader) addTasks() error {
 		n := &r.nodes[i]
 		s := workflow.Subworkflow{Name: n.name, First: n.first, End: n.end, Job: n.sub == nil, Control: n.whole()}
 		if n.sub != nil {
+			s.Name = strings.TrimSuffix(n.sub.prefix, "+") // which its file may change
 			n.end = r.nodes[n.sub.end-1].end
 		}
 		s.End = n.end

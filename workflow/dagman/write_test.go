@@ -79,10 +79,11 @@ func workflows() []cmp.Option {
 	}
 }
 
-// normal is a workflow without what the format does not keep: measured values, and the order of files.
+// normal is a workflow without what the format does not keep: measured values, the order of files, and which tasks are
+// those of one job.
 func normal(wf *workflow.Workflow) *workflow.Workflow {
 	n := *wf
-	n.Subworkflows = nil
+	n.Subworkflows = slices.DeleteFunc(slices.Clone(wf.Subworkflows), func(s workflow.Subworkflow) bool { return s.Job })
 	n.Tasks = slices.Clone(wf.Tasks)
 	for i := range n.Tasks {
 		t := &n.Tasks[i]
@@ -309,16 +310,185 @@ func TestWriteRefuses(t *testing.T) {
 			t.Errorf("\n got %v\nwant %s", err, want)
 		}
 	}
-	for _, tt := range []struct{ dag, sub, want string }{
-		{"RETRY S 1\n", "", `what is said of subworkflow "S" as a whole`},
-		{"", "ABORT-DAG-ON A 2 RETURN 0\n", `an abort of subworkflow "S" alone`},
+}
+
+// The same of what is said of several tasks as one.
+func TestWriteRefusesGroups(t *testing.T) {
+	t.Parallel()
+	one := 1
+	for want, wf := range map[string]workflow.Workflow{
+		`"a": DAGMan's format cannot hold what is said of subworkflow "J" as a whole`: {
+			Subworkflows: []workflow.Subworkflow{{Name: "J", First: 0, End: 2, Job: true, Retries: &one}},
+		},
+		`"b": DAGMan's format cannot hold subworkflows "S" and "T", which share some of their tasks`: {
+			Subworkflows: []workflow.Subworkflow{{Name: "S", First: 0, End: 2}, {Name: "T", First: 1, End: 3}},
+		},
+		`"a": DAGMan's format cannot hold a priority, a label, noop or final of sub-DAG "S" as a whole`: {
+			Subworkflows: []workflow.Subworkflow{{Name: "S", First: 0, End: 2, Control: &workflow.Control{Priority: 1}}},
+		},
+		`"a": DAGMan's format cannot hold the name "S\nJOB" of a sub-DAG`: {
+			Subworkflows: []workflow.Subworkflow{{Name: "S\nJOB", First: 0, End: 2}},
+		},
+		`"c": DAGMan's format cannot hold an order behind task "a" that does not hold for all of subworkflow "S"`: {
+			Subworkflows: []workflow.Subworkflow{{Name: "S", First: 1, End: 3}},
+		},
+		`"d": DAGMan's format cannot hold an order behind task "a" that does not hold for all of subworkflow "T"`: {
+			Subworkflows: []workflow.Subworkflow{{Name: "T", First: 0, End: 2}},
+		},
+		`"e": DAGMan's format cannot hold the category "c" in sub-DAG "S", because its name does not begin with "S+"`: {
+			Subworkflows: []workflow.Subworkflow{{Name: "S", First: 4, End: 5}},
+		},
 	} {
-		wf := mustRead(t, "SUBDAG EXTERNAL S s.dag\n"+tt.dag, folder{"s.dag": "JOB A x NOOP\n" + tt.sub})
-		want := `d/s.dag:1: task "S+A": DAGMan's format cannot hold ` + tt.want
-		if err := dagman.Write(wf, folder{}.create); corral.KindOf(err) != corral.Unsatisfiable || err.Error() != want {
+		wf.Name = "w"
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			wf.Tasks = append(wf.Tasks, workflow.Task{ID: id, Name: "n", Argv: []string{"true"}})
+		}
+		wf.Tasks[4].Control = &workflow.Control{Category: "c"}
+		var edges [][2]int
+		if strings.Contains(want, "an order") {
+			edges = [][2]int{{0, 2}, {0, 3}, {1, 2}, {2, 3}}
+		}
+		var err error
+		if wf.Graph, err = dag.New(5, edges); err != nil {
+			t.Fatal(err)
+		}
+		err = dagman.Write(&wf, folder{}.create)
+		if want = "workflow w: task " + want; corral.KindOf(err) != corral.Unsatisfiable || err.Error() != want {
 			t.Errorf("\n got %v\nwant %s", err, want)
 		}
 	}
+}
+
+// A sub-DAG has a .dag of its own, in which what is said of its nodes is said, and a node, of which the rest is said.
+func TestWriteSubDAGs(t *testing.T) {
+	t.Parallel()
+	wf := mustRead(t, `JOB A n
+SUBDAG EXTERNAL S s.dag
+JOB Z n
+PARENT A CHILD S
+PARENT S CHILD Z
+RETRY S 2 UNLESS-EXIT 4
+SCRIPT POST S check $RETURN
+CATEGORY S few
+MAXJOBS few 1
+`, folder{"n": noop, "s.dag": `JOB B n
+JOB C n
+SUBDAG EXTERNAL T t.dag DONE
+FINAL F n
+PARENT B CHILD T
+MAXJOBS c 3
+CATEGORY B c
+ABORT-DAG-ON C 7 RETURN 1
+`, "t.dag": "SPLICE X x.dag\nJOB D n\n", "x.dag": "JOB E n\n"})
+	files := folder{}
+	if err := dagman.Write(wf, files.create); err != nil {
+		t.Fatal(err)
+	}
+	want := folder{
+		"w.dag": `SET_JOB_ATTR CorralWorkflow = "w"
+MAXJOBS few 1
+JOB A true.sub
+SUBDAG EXTERNAL S w.S.dag
+RETRY S 2 UNLESS-EXIT 4
+CATEGORY S few
+SCRIPT POST S check $RETURN
+JOB Z true.sub
+PARENT A CHILD S
+PARENT S CHILD Z
+`,
+		"w.S.dag": `MAXJOBS c 3
+JOB B true.sub
+CATEGORY B c
+JOB C true.sub
+ABORT-DAG-ON C 7 RETURN 1
+SUBDAG EXTERNAL T w.S_T.dag DONE
+FINAL F true.sub
+PARENT B CHILD T
+`,
+		"w.S_T.dag": `JOB X_E true_2.sub DONE
+JOB D true.sub DONE
+`,
+	}
+	for name, text := range want {
+		if diff := cmp.Diff(text, files[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	again := mustRead(t, files["w.dag"], files)
+	if diff := cmp.Diff(normal(wf), normal(again), workflows()...); diff != "" {
+		t.Errorf("written and read (-want +got):\n%s\n%s", diff, files)
+	}
+}
+
+func TestLost(t *testing.T) {
+	t.Parallel()
+	wf := mustRead(t, "JOB A a\nSUBDAG EXTERNAL S s.dag\n", folder{"a": "executable = /bin/true\nqueue 2\n", "s.dag": "JOB B a\n"})
+	want := []string{"the grouping of tasks into 2 jobs of several processes"}
+	if diff := cmp.Diff(want, dagman.Lost(wf)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// So it is with whatever .dag is in whatever other.
+func TestWriteRoundTripsSubDAGs(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		from := folder{"n": noop}
+		drawDAG(t, from, "w", 0)
+		wf, _, err := read(from["w.dag"], from)
+		if err != nil {
+			t.Fatalf("Read: %v of\n%s", err, from)
+		}
+		files := folder{}
+		if err := dagman.Write(wf, files.create); err != nil {
+			t.Fatalf("Write: %v of\n%s", err, from)
+		}
+		again, _, err := read(files["w.dag"], files)
+		if err != nil {
+			t.Fatalf("Read: %v of\n%s", err, files)
+		}
+		if diff := cmp.Diff(normal(wf), normal(again), workflows()...); diff != "" {
+			t.Fatalf("written and read (-want +got):\n%s\n%s\n%s", diff, from, files)
+		}
+	})
+}
+
+// drawDAG makes a .dag in a folder, and those in it.
+func drawDAG(t *rapid.T, files folder, name string, depth int) {
+	var text strings.Builder
+	n := rapid.IntRange(1, 4).Draw(t, "nodes")
+	for i := range n {
+		kind := rapid.IntRange(0, 5-depth).Draw(t, "kind")
+		inner := fmt.Sprintf("%s-%d", name, i)
+		switch {
+		case kind < 3 || depth == 3:
+			fmt.Fprintf(&text, "JOB N%d n\n", i)
+		case kind == 3:
+			fmt.Fprintf(&text, "SPLICE N%d %s.dag\n", i, inner)
+		default:
+			fmt.Fprintf(&text, "SUBDAG EXTERNAL N%d %s.dag\n", i, inner)
+		}
+		switch {
+		case kind >= 3 && depth < 3:
+			drawDAG(t, files, inner, depth+1)
+		case rapid.Bool().Draw(t, "category"):
+			fmt.Fprintf(&text, "MAXJOBS c%d 2\nCATEGORY N%d c%d\n", i%2, i, i%2)
+		case rapid.Bool().Draw(t, "retry"):
+			fmt.Fprintf(&text, "RETRY N%d 2\nABORT-DAG-ON N%d 3\n", i, i)
+		}
+		if kind > 3 && depth < 3 && rapid.Bool().Draw(t, "whole") {
+			fmt.Fprintf(&text, "RETRY N%d 3\nSCRIPT PRE N%d p\nCATEGORY N%d d\n", i, i, i)
+		}
+		for p := range i {
+			if rapid.Bool().Draw(t, "edge") {
+				fmt.Fprintf(&text, "PARENT N%d CHILD N%d\n", p, i)
+			}
+		}
+	}
+	if depth == 0 && rapid.Bool().Draw(t, "final") {
+		text.WriteString("FINAL F n\n")
+	}
+	files[name+".dag"] = text.String()
 }
 
 func TestWriteEndsAtTheFirstError(t *testing.T) {
@@ -350,7 +520,7 @@ func TestWriteFinalWithRetries(t *testing.T) {
 	}
 }
 
-// Published DAGs without sub-DAGs that are more than their nodes, written and read.
+// Published DAGs, written and read.
 func TestWriteRoundTripsPublished(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{

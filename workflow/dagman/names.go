@@ -1,0 +1,97 @@
+package dagman
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// name gives each node a name: the id of its task or the name of its sub-DAG, without those of the sub-DAGs around it,
+// if DAGMan takes that.
+func (w *writer) name() {
+	files := make(map[string]int)
+	dag := legal(cmp.Or(strings.TrimSuffix(w.wf.Name, ".dag"), "workflow"))
+	for k := range w.parts { // an outer one first
+		p := &w.parts[k]
+		p.file = dag
+		if k > 0 {
+			p.prefix = p.Sub.Name + "+"
+			p.file = legal(dag + "." + p.Sub.Name)
+		}
+		p.file = unlike(p.file, files) + ".dag"
+		w.nameIn(k)
+	}
+}
+
+// nameIn names the nodes of a part.
+func (w *writer) nameIn(k int) {
+	p := &w.parts[k]
+	taken := make(map[string]int)
+	for _, item := range p.Items {
+		if own := w.called(item, p); legal(own) == own && taken[own] == 0 {
+			*w.nodeOf(item), taken[own] = own, 1
+		}
+	}
+	for _, item := range p.Items {
+		if node := w.nodeOf(item); *node == "" {
+			*node = unlike(legal(w.called(item, p)), taken)
+		}
+	}
+}
+
+// called is what an item of a part is called there.
+func (w *writer) called(item int, p *part) string {
+	name := ""
+	if item >= 0 {
+		name = w.wf.Tasks[item].ID
+	} else {
+		name = w.parts[^item].Sub.Name
+	}
+	if p.Sub == nil {
+		return name
+	}
+	return strings.TrimPrefix(name, p.Sub.Name+"+")
+}
+
+// nodeOf is where the name of an item's node is kept.
+func (w *writer) nodeOf(item int) *string {
+	if item >= 0 {
+		return &w.nodes[item]
+	}
+	return &w.parts[^item].node
+}
+
+// unlike returns name, with a number behind it if it is taken already, and takes it; taken has the last number of each.
+func unlike(name string, taken map[string]int) string {
+	unique := name
+	for taken[unique] > 0 {
+		taken[name]++
+		unique = name + "_" + strconv.Itoa(taken[name])
+	}
+	taken[unique] = 1
+	return unique
+}
+
+// maxNameBytes leaves room for extensions in the 255 bytes of a file's name.
+const maxNameBytes = 200
+
+// legal is a text as the name of a node or a file: letters, digits and . _ - = : @ % only.
+func legal(text string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("._-=:@%", r):
+			return r
+		}
+		return '_'
+	}, text)
+	name = name[:min(len(name), maxNameBytes)]
+	if strings.HasSuffix(name, ".condor") { // NAME.condor.sub is what HTCondor makes of a sub-DAG
+		name += "_"
+	}
+	for _, word := range []string{"PARENT", "CHILD", allNodes, "", ".", ".."} {
+		if strings.EqualFold(name, word) {
+			return "_" + name
+		}
+	}
+	return name
+}
