@@ -1,6 +1,9 @@
 package corral
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // RunID identifies a run.
 type RunID int64
@@ -162,7 +165,7 @@ func (r Run) Apply(move RunMove, reason string, now time.Time) (Run, []Entry, er
 	from := r.State
 	next, err := RunMoves.Next(from, move)
 	if err != nil {
-		return r, nil, ErrorAt(Conflict, "run "+r.Workflow, "%w", err)
+		return r, nil, ErrorAt(Conflict, fmt.Sprintf("run %d (%s)", r.ID, r.Workflow), "%w", err)
 	}
 	r.State, r.Reason, r.UpdatedAt = next, reason, latest(now, r.UpdatedAt)
 	if next.Over() && next != RunDeleted {

@@ -191,7 +191,7 @@ func TestMovesOfARun(t *testing.T) {
 	r := must(f.CreateRun(t.Context(), newRun(), ""))(t)
 	<-f.bench.submitted
 	_, err := f.RemoveRun(t.Context(), r.ID, true)
-	wantKind(t, "removing what runs", err, corral.Conflict, "run chain")
+	wantKind(t, "removing what runs", err, corral.Conflict, "run 1 (chain)")
 	_, err = f.RemoveCluster(t.Context(), "default")
 	wantKind(t, "removing the cluster of what runs", err, corral.Conflict, "")
 
