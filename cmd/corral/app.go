@@ -74,6 +74,8 @@ func runLine(ctx context.Context, app *cli.App, args []string, p *printer) error
 		return nil
 	case l.version:
 		l = parse(app, append(l.global, "version"))
+	case l.wanting != nil: // the parser would take the next word of the line that it is given
+		return corral.Errorf(corral.Invalid, "%s wants a value; see `%s --help`", args[len(args)-1], l.name(app))
 	}
 	p.flags = l.ownFlag
 	app.Metadata = map[string]any{typed: args}
@@ -160,7 +162,6 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 // How package flag says what is wrong with a flag.
 var (
 	badValue  = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
-	noValue   = regexp.MustCompile(`^flag needs an argument: -(.+)$`)
 	noSuchOne = regexp.MustCompile(`(?s)^flag provided but not defined: -(.+)$`)
 )
 
@@ -184,8 +185,6 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		if c.Command.Name == "submit" {
 			return corral.Errorf(corral.Invalid, "%w; if it is the command's, write -- before the command", err)
 		}
-	} else if m := noValue.FindStringSubmatch(err.Error()); m != nil {
-		err = fmt.Errorf("%s wants a value", asTyped(c, m[1]))
 	} else if m := badValue.FindStringSubmatch(err.Error()); m != nil {
 		err = notValue(c.Command.Flags, m[2], m[1], err)
 	}

@@ -50,6 +50,11 @@ func (l *line) arguments() []string {
 	return append(out, l.positional...)
 }
 
+// name is what the commands of the line are called together.
+func (l *line) name(app *cli.App) string {
+	return strings.Join(append([]string{app.Name}, namesIn(l.path)...), " ")
+}
+
 // take consumes the first word, with its value if it is a flag that wants one.
 func (l *line) take(args []string) (rest []string) {
 	word, rest := args[0], args[1:]

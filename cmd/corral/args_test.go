@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 		{"site -q list --output=json", "-q --output=json site list"},
 		{"glidein remove 7 --now -o json", "-o json glidein remove --now 7"},
 		{"glidein create --wait --site local -q", "-q glidein create --wait --site local"},
-		{"glidein create -l x --site", "glidein create -l --site x"}, // the parser says what is wrong
+		{"glidein create -l x --site", "glidein create -l --site x"}, // which runLine refuses
 		{"run a.json --dir -x", "run --dir -x a.json"},
 		{"plan a.json --deadline 2m -q", "-q plan --deadline 2m a.json"},
 		{"plan show 3 -o json", "-o json plan show 3"},

@@ -43,11 +43,21 @@ type printer struct {
 // configure reads the global flags; it runs before any command does.
 func (p *printer) configure(c *cli.Context) error {
 	format := c.String("output")
+	if isCommand(c.App.Commands, format) { // which -o took for its value
+		return corral.ErrorAt(corral.Invalid, "--output", "wants table, json or yaml before the command %q", format)
+	}
 	if !slices.Contains(forms, format) {
 		return corral.ErrorAt(corral.Invalid, "--output", "%q is none of %s", format, strings.Join(forms, ", "))
 	}
 	p.format, p.quiet = format, c.Bool("quiet")
 	return nil
+}
+
+// isCommand reports whether a word names one of the commands, or one of theirs.
+func isCommand(commands []*cli.Command, word string) bool {
+	return slices.ContainsFunc(commands, func(c *cli.Command) bool {
+		return c.HasName(word) || isCommand(c.Subcommands, word)
+	})
 }
 
 // forPeople reports whether tables and what stands around them are wanted.
