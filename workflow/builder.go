@@ -89,6 +89,17 @@ func (b *Builder) Add(t Task, at Place) error {
 	return nil
 }
 
+// Also says what else the edges call the task that was added last. It fails if a task has that id.
+func (b *Builder) Also(id string, at Place) error {
+	i := len(b.wf.Tasks) - 1
+	n := b.texts.number(id)
+	if other := int(at32(b.tasks, n)) - 1; other >= 0 && other != i {
+		return at.Errorf("task %q: another task has the id %q (%s)", b.wf.Tasks[i].ID, id, b.wf.Place(other))
+	}
+	b.tasks = with(b.tasks, n, int32(i)+1)
+	return nil
+}
+
 // Grow makes room for n more tasks, for callers who know how many there will be.
 func (b *Builder) Grow(n int) {
 	b.wf.Tasks = slices.Grow(b.wf.Tasks, n)

@@ -179,7 +179,7 @@ func (b *Builder) handovers() (all []handover, pairs [][2]int) {
 			for _, w := range b.also[f] {
 				pairs = append(pairs, [2]int{w, i})
 			}
-			if slices.ContainsFunc(pairs[before:], b.ordered) {
+			if slices.ContainsFunc(pairs[before:], func(pair [2]int) bool { return ordered(b.wf.Graph, pair) }) {
 				pairs = pairs[:before]
 				continue
 			}
@@ -190,7 +190,7 @@ func (b *Builder) handovers() (all []handover, pairs [][2]int) {
 }
 
 // ordered reports whether the pair {writer, reader} is a parent and its child, or one task.
-func (b *Builder) ordered(pair [2]int) bool {
-	_, direct := slices.BinarySearch(b.wf.Graph.Parents(pair[1]), pair[0])
+func ordered(g *dag.Graph, pair [2]int) bool {
+	_, direct := slices.BinarySearch(g.Parents(pair[1]), pair[0])
 	return direct || pair[0] == pair[1]
 }

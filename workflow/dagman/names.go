@@ -2,14 +2,15 @@ package dagman
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
+
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // name gives each node a name: the id of its task or the name of its sub-DAG, without those of the sub-DAGs around it,
 // if DAGMan takes that.
 func (w *writer) name() {
-	files := make(map[string]int)
+	files := make(workflow.Names)
 	dag := legal(cmp.Or(strings.TrimSuffix(w.wf.Name, ".dag"), "workflow"))
 	for k := range w.parts { // an outer one first
 		p := &w.parts[k]
@@ -18,7 +19,7 @@ func (w *writer) name() {
 			p.prefix = p.Sub.Name + "+"
 			p.file = legal(dag + "." + p.Sub.Name)
 		}
-		p.file = unlike(p.file, files) + ".dag"
+		p.file = files.Take(p.file) + ".dag"
 		w.nameIn(k)
 	}
 }
@@ -26,15 +27,15 @@ func (w *writer) name() {
 // nameIn names the nodes of a part.
 func (w *writer) nameIn(k int) {
 	p := &w.parts[k]
-	taken := make(map[string]int)
+	taken := make(workflow.Names)
 	for _, item := range p.Items {
 		if own := w.called(item, p); legal(own) == own && taken[own] == 0 {
-			*w.nodeOf(item), taken[own] = own, 1
+			*w.nodeOf(item) = taken.Take(own)
 		}
 	}
 	for _, item := range p.Items {
 		if node := w.nodeOf(item); *node == "" {
-			*node = unlike(legal(w.called(item, p)), taken)
+			*node = taken.Take(legal(w.called(item, p)))
 		}
 	}
 }
@@ -59,17 +60,6 @@ func (w *writer) nodeOf(item int) *string {
 		return &w.nodes[item]
 	}
 	return &w.parts[^item].node
-}
-
-// unlike returns name, with a number behind it if it is taken already, and takes it; taken has the last number of each.
-func unlike(name string, taken map[string]int) string {
-	unique := name
-	for taken[unique] > 0 {
-		taken[name]++
-		unique = name + "_" + strconv.Itoa(taken[name])
-	}
-	taken[unique] = 1
-	return unique
 }
 
 // maxNameBytes leaves room for extensions in the 255 bytes of a file's name.

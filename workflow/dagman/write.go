@@ -75,7 +75,7 @@ func (w *writer) settings(i int) ([]job.Setting, error) {
 
 // measure finds the shapes of all tasks.
 func (w *writer) measure() error {
-	files := make(map[string]int)
+	files := make(workflow.Names)
 	for i := range w.wf.Tasks {
 		settings, err := w.settings(i)
 		if err != nil {
@@ -84,7 +84,7 @@ func (w *writer) measure() error {
 		key := shapeOf(&w.wf.Tasks[i], settings)
 		s := w.shapes[key]
 		if s == nil {
-			file := unlike(legal(cmp.Or(w.wf.Tasks[i].Name, "task")), files) + ".sub"
+			file := files.Take(legal(cmp.Or(w.wf.Tasks[i].Name, "task"))) + ".sub"
 			s = &shape{file: file, settings: settings, varies: make([]bool, len(settings))}
 			w.shapes[key], w.order = s, append(w.order, s)
 		}

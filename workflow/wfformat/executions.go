@@ -1,6 +1,7 @@
 package wfformat
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -134,6 +135,9 @@ func (x *extension) apply(t *workflow.Task) error {
 	}
 	if x.Estimate != nil {
 		t.Estimate = time.Duration(*x.Estimate)
+	}
+	if t.ID != "" { // else it is missing where the format demands it
+		t.ID = cmp.Or(x.ID, t.ID)
 	}
 	t.GPUs, t.DiskMiB, t.Instant = x.GPUs, x.DiskMiB, x.Instant
 	t.Retries, t.Timeout, t.Env = x.Retries, time.Duration(x.Timeout), x.Env

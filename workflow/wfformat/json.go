@@ -53,6 +53,7 @@ const (
 // that is given as 0 from one that is not given. An unknown field of it is refused (document.compare): the extension is
 // ours, so a field that it does not have is a typing mistake that would run something wrong.
 type extension struct {
+	ID        string            `json:"id,omitempty"`
 	MemoryMiB *int              `json:"memory_mib,omitempty"`
 	GPUs      int               `json:"gpus,omitempty"`
 	DiskMiB   int               `json:"disk_mib,omitempty"`

@@ -129,6 +129,11 @@ func (r *reader) task(s *specTask, at workflow.Place) error {
 	if err := r.builder.Add(t, at); err != nil {
 		return err
 	}
+	if t.ID != s.ID {
+		if err := r.builder.Also(s.ID, at); err != nil {
+			return err
+		}
+	}
 	for _, parent := range s.Parents {
 		r.builder.Edge(parent, s.ID, at)
 		r.ofChildren = append(r.ofChildren, false)

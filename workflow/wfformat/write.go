@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -18,13 +19,16 @@ import (
 // name and that tools for text can find. Reading the result gives the same workflow, but for Dir. Write fails with kind
 // Invalid if the format cannot hold the workflow (no name, or no tasks), else with the error of the writer.
 //
+// The format allows letters, digits and - _ . # in ids. A task whose own id has others is written with another one, and
+// x-corral has its own.
+//
 // A value that follows from another is left out: x-corral gives memory and estimate only where they differ from the
 // measured values.
 func Write(w io.Writer, wf *workflow.Workflow) error {
 	if wf.Name == "" || len(wf.Tasks) == 0 {
 		return corral.Errorf(corral.Invalid, "a workflow file needs a name and at least one task")
 	}
-	p := &printer{w: bufio.NewWriterSize(w, 64<<10)}
+	p := &printer{w: bufio.NewWriterSize(w, 64<<10), ids: legalIDs(wf)}
 	p.enc = json.NewEncoder(p.w)
 	p.enc.SetEscapeHTML(false) // commands are full of < and &
 	p.header(wf)
@@ -39,6 +43,7 @@ func Write(w io.Writer, wf *workflow.Workflow) error {
 type printer struct {
 	w   *bufio.Writer
 	enc *json.Encoder
+	ids map[int]string // :: task → what its id is written as, where that is not the id
 }
 
 // text writes a piece of JSON that is no value: delimiters and names.
@@ -89,12 +94,12 @@ func (p *printer) specification(wf *workflow.Workflow) {
 		t := &wf.Tasks[i]
 		return specTask{
 			Name:     t.Name,
-			ID:       t.ID,
-			Parents:  ids(wf, wf.Graph.Parents(i)),
-			Children: ids(wf, wf.Graph.Children(i)),
+			ID:       p.id(wf, i),
+			Parents:  p.idsOf(wf, wf.Graph.Parents(i)),
+			Children: p.idsOf(wf, wf.Graph.Children(i)),
 			Inputs:   t.Inputs,
 			Outputs:  t.Outputs,
-			Corral:   extensionOf(wf, t),
+			Corral:   p.extensionOf(wf, i),
 		}
 	})
 	if wf.FileSizes != nil {
@@ -111,7 +116,7 @@ func (p *printer) execution(wf *workflow.Workflow) {
 	p.text(`"execution": {`)
 	p.field("makespanInSeconds", (*seconds)(&wf.Makespan)) // a pointer: 0 is written, too
 	p.field("executedAt", cmp.Or(formatTime(wf.ExecutedAt), formatTime(time.Unix(0, 0))))
-	p.list("tasks", len(wf.Tasks), func(i int) any { return execTaskOf(&wf.Tasks[i]) })
+	p.list("tasks", len(wf.Tasks), func(i int) any { return execTaskOf(&wf.Tasks[i], p.id(wf, i)) })
 	if len(wf.Machines) > 0 {
 		p.text(",\n")
 		p.list("machines", len(wf.Machines), func(i int) any { return wf.Machines[i] })
@@ -119,18 +124,60 @@ func (p *printer) execution(wf *workflow.Workflow) {
 	p.text("}\n")
 }
 
-// ids names tasks; the format demands an array, even an empty one.
-func ids(w *workflow.Workflow, tasks []int) []string {
+// idsOf names tasks; the format demands an array, even an empty one.
+func (p *printer) idsOf(wf *workflow.Workflow, tasks []int) []string {
 	ids := make([]string, len(tasks))
 	for k, i := range tasks {
-		ids[k] = w.Tasks[i].ID
+		ids[k] = p.id(wf, i)
 	}
 	return ids
 }
 
+// id is what the id of a task is written as.
+func (p *printer) id(wf *workflow.Workflow, i int) string { return cmp.Or(p.ids[i], wf.Tasks[i].ID) }
+
+// legalIDs are what those ids are written as that the format does not allow.
+func legalIDs(wf *workflow.Workflow) map[int]string {
+	ids := make(map[int]string)
+	for i := range wf.Tasks {
+		if id := wf.Tasks[i].ID; strings.ContainsFunc(id, isIllegal) {
+			ids[i] = ""
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	taken := make(workflow.Names, len(wf.Tasks))
+	for i := range wf.Tasks {
+		if _, illegal := ids[i]; !illegal {
+			taken.Take(wf.Tasks[i].ID)
+		}
+	}
+	for i := range wf.Tasks {
+		if _, illegal := ids[i]; illegal {
+			ids[i] = taken.Take(strings.Map(legal, wf.Tasks[i].ID))
+		}
+	}
+	return ids
+}
+
+// isIllegal reports whether the format has no such character in ids.
+func isIllegal(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.#", r))
+}
+
+// legal is the character that stands for another in ids.
+func legal(r rune) rune {
+	if isIllegal(r) {
+		return '_'
+	}
+	return r
+}
+
 // extensionOf is what x-corral must say of the task, or nil. What follows from the measured values is left out; reading
 // it gives the same task. That nothing was measured is said where a runtime of 0 would pass for one.
-func extensionOf(wf *workflow.Workflow, t *workflow.Task) *extension {
+func (p *printer) extensionOf(wf *workflow.Workflow, i int) *extension {
+	t := &wf.Tasks[i]
 	x := extension{
 		GPUs:    t.GPUs,
 		DiskMiB: t.DiskMiB,
@@ -150,6 +197,9 @@ func extensionOf(wf *workflow.Workflow, t *workflow.Task) *extension {
 		x.Estimate = (*seconds)(&t.Estimate)
 	}
 	x.Instant = t.Instant && x.Estimate == nil && wf.Makespan == 0 // with a makespan, a runtime of 0 says it
+	if p.ids[i] != "" {
+		x.ID = t.ID
+	}
 	if reflect.ValueOf(x).IsZero() {
 		return nil
 	}
@@ -157,10 +207,10 @@ func extensionOf(wf *workflow.Workflow, t *workflow.Task) *extension {
 }
 
 // execTaskOf is what the execution part says of a task, also of one that never ran.
-func execTaskOf(t *workflow.Task) execTask {
+func execTaskOf(t *workflow.Task, id string) execTask {
 	cores := float64(t.CPUs)
 	e := execTask{
-		ID:         t.ID,
+		ID:         id,
 		Runtime:    (*seconds)(&t.Runtime),
 		ExecutedAt: formatTime(t.StartedAt),
 		Cores:      &cores,

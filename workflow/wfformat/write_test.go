@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -163,7 +164,7 @@ func drawWorkflow(t *rapid.T) *workflow.Workflow {
 func drawTask(t *rapid.T, i int) workflow.Task {
 	text := rapid.StringMatching(`[a-z<&"\\ é]{1,8}`)
 	task := workflow.Task{
-		ID:      fmt.Sprintf("t%d.%s", i, rapid.StringMatching(`[a-z_#-]{0,5}`).Draw(t, "id")),
+		ID:      fmt.Sprintf("t%s%d", rapid.StringMatching(`([a-z_#-]|[+:_/ é"]){0,2}`).Draw(t, "id"), i),
 		Name:    text.Draw(t, "name"),
 		Outputs: []string{fmt.Sprintf("f%d", i)},
 		Resources: corral.Resources{
@@ -250,6 +251,31 @@ func drawTime(t *rapid.T) time.Time {
 	return time.Unix(rapid.Int64Range(1, 4e9).Draw(t, "unix"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
 }
 
+// An id with characters that the format does not allow is written as another one, which no other task has.
+func TestWriteLegalIDs(t *testing.T) {
+	t.Parallel()
+	wf := mustRead(t, document(task("E_S2", "", "")+",\n"+task("E+S2", `"E_S2"`, "")+",\n"+task("E:S2", `"E+S2"`, ""), ""))
+	var out bytes.Buffer
+	if err := wfformat.Write(&out, wf); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{
+		`"id":"E_S2","parents":[],"children":["E_S2_2"]}`,
+		`"id":"E_S2_2","parents":["E_S2"],"children":["E_S2_3"],"x-corral":{"id":"E+S2"}}`,
+		`"id":"E_S2_3","parents":["E_S2_2"],"children":[],"x-corral":{"id":"E:S2"}}`,
+		`{"id":"E_S2_3","runtimeInSeconds":0,`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+	again := mustRead(t, text)
+	if diff := diffWorkflows(wf, again); diff != "" {
+		t.Errorf("written and read (-want +got):\n%s", diff)
+	}
+}
+
 func TestWriteRefusesWhatTheFormatCannotHold(t *testing.T) {
 	t.Parallel()
 	wf := mustRead(t, document(task("a", "", ""), ""))
@@ -329,6 +355,9 @@ func validate(schema map[string]any, path string, v any) error {
 		types["string"] = true
 		if least, ok := schema["minLength"].(float64); ok && float64(len(v)) < least {
 			return fmt.Errorf("%s: %q is too short", path, v)
+		}
+		if pattern, ok := schema["pattern"].(string); ok && !regexp.MustCompile(pattern).MatchString(v) {
+			return fmt.Errorf("%s: %q does not match %s", path, v, pattern)
 		}
 		if enum, ok := schema["enum"].([]any); ok && !slices.Contains(enum, any(v)) {
 			return fmt.Errorf("%s: %q is none of %v", path, v, enum)
