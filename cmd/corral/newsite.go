@@ -202,7 +202,7 @@ func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]
 // parseSite reads a site file, called name in messages, refusing fields that it does not know. YAML holds JSON. The
 // decoder says nothing when it makes 2 of 2.5, or the account 83 of 0123, so each field is looked at once more.
 func parseSite(name string, b []byte) (n api.NewSite, err error) {
-	b = bytes.TrimPrefix(b, []byte("\ufeff"))     // some editors begin with it
+	b = withoutMark(b)
 	for _, t := range lexer.Tokenize(string(b)) { // a few, one within the other, stand for more than a memory holds
 		if t.Type == token.AliasType {
 			return api.NewSite{}, corral.ErrorAt(corral.Invalid, name,

@@ -193,6 +193,7 @@ func planFile(name string) (row corral.Plan, err error) {
 	if err != nil {
 		return row, corral.ErrorAt(corral.Invalid, name, "%w", withoutPath(err))
 	}
+	text = withoutMark(text)
 	if err := json.Unmarshal(text, &row); err != nil {
 		return row, notAPlan(name, text, err)
 	}
@@ -230,9 +231,12 @@ func fromFile(name string) func() ([]byte, error) {
 		if err != nil {
 			return nil, corral.ErrorAt(corral.Invalid, "--schedule", "%w", err)
 		}
-		return text, nil
+		return withoutMark(text), nil
 	}
 }
+
+// withoutMark is a text without a byte order mark, which some editors put before it.
+func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte(input.ByteOrderMark)) }
 
 // maxSchedule is how long the file of a schedule may be: some ten million tasks.
 const maxSchedule = 1 << 30

@@ -5,10 +5,15 @@ package main
 // of such a command: it works where they are, is not repeated when it fails, and they get their prompt back.
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -86,7 +91,7 @@ func newSubmission(c *cli.Context, p *printer) (api.NewRun, error) {
 	if err != nil {
 		return n, err
 	}
-	if err := checkRoom(c, command, elements); err != nil {
+	if err := cmp.Or(checkRoom(c, command, elements), checkStdin(command, elements)); err != nil {
 		return n, err
 	}
 	w, err := command.Workflow(elements)
@@ -185,6 +190,33 @@ func commandOf(c *cli.Context) (array.Command, error) {
 	return a, nil
 }
 
+// checkStdin refuses a file for the stdin of tasks in a given folder that is none, as far as it can be seen from here:
+// a task that opens a pipe may wait for ever. Folders of their own have it among their inputs, which corrald checks.
+func checkStdin(command array.Command, elements []array.Element) error {
+	if command.Dir == "" || command.Stdin == "" || command.Stdin == os.DevNull {
+		return nil
+	}
+	pattern := command.Stdin
+	if !filepath.IsAbs(pattern) {
+		pattern = filepath.Join(command.Dir, pattern)
+	}
+	for _, e := range elements[:min(len(elements), sampled)] {
+		file := strings.ReplaceAll(pattern, "%{TASK}", strconv.Itoa(e.Number))
+		info, err := os.Stat(file)
+		if err != nil {
+			continue // workers may see more
+		}
+		var wrong *input.NotRegularError
+		if errors.As(input.Regular(file, info), &wrong) {
+			return corral.ErrorAt(corral.Invalid, "--stdin", "%s: %w", file, wrong)
+		}
+		if file == pattern {
+			break // all tasks have it
+		}
+	}
+	return nil
+}
+
 // elementsOf are the tasks: one, or as many as --array and --each-line say.
 func elementsOf(c *cli.Context, p *printer) ([]array.Element, error) {
 	var numbers []int
@@ -196,7 +228,7 @@ func elementsOf(c *cli.Context, p *printer) ([]array.Element, error) {
 	}
 	switch file := c.String("each-line"); {
 	case c.IsSet("each-line"):
-		text, err := readLines(p, file)
+		text, err := readLines(c.Context, p, file)
 		if err != nil {
 			return nil, err
 		}
@@ -210,17 +242,18 @@ func elementsOf(c *cli.Context, p *printer) ([]array.Element, error) {
 // maxLines bounds the file of --each-line: the request that its lines are in has no room for more.
 const maxLines = api.MaxRunBody
 
-// readLines reads the file of --each-line.
-func readLines(p *printer, file string) (text []byte, err error) {
-	if file == "-" {
-		text, err = input.ReadAll(p.in, maxLines)
+// readLines reads the file of --each-line, or a pipe, such as that of a shell's <(COMMAND).
+func readLines(ctx context.Context, p *printer, file string) (text []byte, err error) {
+	info, missing := os.Stat(file)
+	if file == "-" || missing == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		text, err = readAll(ctx, file, p.in, maxLines)
 	} else {
 		text, err = input.ReadFile(file, maxLines)
 	}
 	if err != nil {
 		return nil, corral.ErrorAt(corral.Invalid, "--each-line", "%w", err)
 	}
-	return text, nil
+	return withoutMark(text), nil
 }
 
 // retriesFlag says how often a failed task is tried again.

@@ -44,14 +44,14 @@ func Table(r io.Reader, limit int64, columns []string, each func(record []string
 	}
 }
 
-// byteOrderMark is what some programs put before a text in UTF-8. It means nothing.
-const byteOrderMark = "\uFEFF"
+// ByteOrderMark is what some programs put before a text in UTF-8. It means nothing.
+const ByteOrderMark = "\uFEFF"
 
 // withoutMark is a text without a byte order mark.
 func withoutMark(r io.Reader) io.Reader {
 	text := bufio.NewReader(r)
-	if mark, err := text.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
-		_, _ = text.Discard(len(byteOrderMark))
+	if mark, err := text.Peek(len(ByteOrderMark)); err == nil && string(mark) == ByteOrderMark {
+		_, _ = text.Discard(len(ByteOrderMark))
 	}
 	return text
 }
