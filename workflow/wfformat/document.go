@@ -149,14 +149,26 @@ func read[T any](d *document, path string, v *T) (at workflow.Place, err error) 
 	}
 	start := after - int64(len(raw))
 	if at = d.at(start); err == nil {
-		return at, nil
+		return at, d.unrepeated(path, raw, start)
 	}
 	var lenient T // v may be half read
 	if err := json.Unmarshal(raw, &lenient); err != nil {
 		return at, d.mismatch(path, err, raw, reflect.TypeFor[T](), start)
 	}
+	if err := d.unrepeated(path, raw, start); err != nil {
+		return at, err
+	}
 	*v = lenient
 	return at, d.compare(path, raw, reflect.TypeFor[T](), start)
+}
+
+// unrepeated refuses a value that begins at start if an object of it has a key twice.
+func (d *document) unrepeated(path string, raw []byte, start int64) error {
+	at, key, ok := repeatedKey(raw)
+	if !ok {
+		return nil
+	}
+	return d.at(start+int64(at)).Errorf("%s: an object has the field %q twice: remove one of them", path, key)
 }
 
 // value reads a value whose place does not matter into v.

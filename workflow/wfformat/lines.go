@@ -59,14 +59,32 @@ func (l *lineReader) Read(p []byte) (int, error) {
 	if !l.inUTF8(p[:n], err != nil) {
 		return 0, errNotUTF8
 	}
-	for _, c := range p[:n] {
+	if !l.fewBlanks(p[:n]) {
+		return 0, errBlanks
+	}
+	return n, err
+}
+
+// fewBlanks reports whether there are not too many blanks in a row, as the text goes on with these bytes. Where there
+// are not as many bytes, only the blanks at their ends can be among too many.
+func (l *lineReader) fewBlanks(b []byte) bool {
+	const blank = " \n\r\t"
+	if len(b) <= maxBlanks {
+		rest := bytes.TrimLeft(b, blank)
+		l.blanks += len(b) - len(rest)
+		if l.blanks <= maxBlanks && len(rest) > 0 {
+			l.blanks = len(rest) - len(bytes.TrimRight(rest, blank))
+		}
+		return l.blanks <= maxBlanks
+	}
+	for _, c := range b {
 		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 			l.blanks = 0
 		} else if l.blanks++; l.blanks > maxBlanks {
-			return 0, errBlanks
+			return false
 		}
 	}
-	return n, err
+	return true
 }
 
 // inUTF8 reports whether the text goes on in UTF-8 with these bytes; last, that no more follow. The decoder would put

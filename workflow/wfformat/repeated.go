@@ -1,0 +1,160 @@
+package wfformat
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// repeatedKey finds the first key that an object of a value gives twice: the decoder would take the later one, and say
+// nothing. text is a JSON value that was decoded, and at is where the key stands in it.
+//
+// Almost every value has no such key, and a file has millions of values. So mayRepeat looks first; it takes a hundredth
+// of the time of decoding, and is sometimes wrong.
+func repeatedKey(text []byte) (at int, key string, ok bool) {
+	if !mayRepeat(text) {
+		return 0, "", false
+	}
+	return findRepeated(text)
+}
+
+// mayRepeat reports whether an object may have a key twice. Keys are told apart by their length and by the letters at
+// their ends, in 64 classes; those that WfFormat has in one object are in different ones.
+func mayRepeat(text []byte) bool {
+	var few [8]uint64 // objects within each other: the classes of their keys
+	open := few[:0]
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			open = append(open, 0)
+		case '}':
+			open = open[:len(open)-1]
+		case '"':
+			end := stringEnd(text, i)
+			if key := text[i+1 : end]; isKey(text, end) {
+				if len(key) == 0 {
+					return true
+				}
+				first, last := key[0], key[len(key)-1]
+				class := uint64(1) << ((2*len(key) + 17*int(first|' ') + 7*int(last|' ')) % 64)
+				top := &open[len(open)-1]
+				if *top&class != 0 || isOdd(key) {
+					return true
+				}
+				*top |= class
+			}
+			i = end
+		}
+	}
+	return false
+}
+
+// isOdd reports whether a key may be equal to one of another length: with escapes, or letters that are not ASCII.
+func isOdd(key []byte) bool {
+	for _, c := range key {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return false
+}
+
+// stringEnd returns where the string ends that begins at begin.
+func stringEnd(text []byte, begin int) int {
+	for i := begin + 1; ; i++ {
+		i += bytes.IndexByte(text[i:], '"')
+		escapes := 0
+		for text[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
+		}
+	}
+}
+
+// isKey reports whether the string that ends at end is a key.
+func isKey(text []byte, end int) bool {
+	for i := end + 1; i < len(text); i++ {
+		switch text[i] {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return text[i] == ':'
+	}
+	return false
+}
+
+// A keyAt is a key of an object, by its hash.
+type keyAt struct {
+	hash uint64
+	at   int
+}
+
+// findRepeated is repeatedKey without mayRepeat. Where keys are names of fields, the decoder ignores their case.
+func findRepeated(text []byte) (at int, key string, ok bool) {
+	type object struct {
+		first int // of its keys
+		names bool
+	}
+	var open []object
+	var keys []keyAt // of all objects that are open
+	seed, last := maphash.MakeSeed(), ""
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			open = append(open, object{len(keys), last == "env" || last == "names" || last == "categories"})
+		case '}':
+			first := open[len(open)-1].first
+			if at := second(keys[first:]); at >= 0 {
+				return at, unquoted(text[at : stringEnd(text, at)+1]), true
+			}
+			keys, open = keys[:first], open[:len(open)-1]
+		case '"':
+			end := stringEnd(text, i)
+			if isKey(text, end) {
+				last = unquoted(text[i : end+1])
+				name := last
+				if !open[len(open)-1].names {
+					name = strings.Map(folded, last)
+				}
+				keys = append(keys, keyAt{maphash.String(seed, name), i})
+			}
+			i = end
+		}
+	}
+	return 0, "", false
+}
+
+// second returns where the first key is that was there before; -1: there is none.
+func second(keys []keyAt) int {
+	slices.SortFunc(keys, func(a, b keyAt) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.at, b.at)) })
+	found := -1
+	for k := 1; k < len(keys); k++ {
+		if keys[k].hash == keys[k-1].hash && (found < 0 || keys[k].at < found) {
+			found = keys[k].at
+		}
+	}
+	return found
+}
+
+func unquoted(text []byte) (s string) {
+	_ = json.Unmarshal(text, &s) // the decoder took it
+	return s
+}
+
+// folded is the first of the letters that differ in case only.
+func folded(r rune) rune {
+	for {
+		next := unicode.SimpleFold(r)
+		if next <= r {
+			return next
+		}
+		r = next
+	}
+}
