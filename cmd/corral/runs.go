@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -172,7 +173,29 @@ func listTasks(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) erro
 	if err != nil {
 		return err
 	}
-	return list(p, tasks, taskTable)
+	r, err := cl.Run(c.Context, id)
+	if err != nil {
+		return err
+	}
+	return list(p, tasks, taskTableOf(r.State))
+}
+
+// taskTableOf shows the tasks of a run in a state. What a cancelled run has left goes on if it is resumed, and so is
+// waiting or ready for corrald; people are told why nothing happens.
+func taskTableOf(state corral.RunState) listing[api.Task] {
+	if state != corral.RunCancelled {
+		return taskTable
+	}
+	l := taskTable
+	l.columns = slices.Clone(l.columns)
+	i := slices.IndexFunc(l.columns, func(c column[api.Task]) bool { return c.name == "state" })
+	l.columns[i].cell = func(t api.Task) any {
+		if slices.Contains([]corral.TaskState{corral.TaskWaiting, corral.TaskReady}, t.State) {
+			return "cancelled"
+		}
+		return t.State
+	}
+	return l
 }
 
 // runLog prints what a task has written, or without a task what happened to the run.
@@ -317,7 +340,7 @@ var taskTable = listing[api.Task]{
 		{"state", func(t api.Task) any { return t.State }},
 		{"attempts", func(t api.Task) any { return t.Attempts }},
 		{"worker", func(t api.Task) any { return t.Worker }},
-		{"exit", func(t api.Task) any { return exitStatus(t.ExitStatus) }},
+		{"exit", func(t api.Task) any { return exitStatus(t) }},
 		{"took", func(t api.Task) any { return took(t) }},
 		{"reason", func(t api.Task) any { return cmp.Or(t.Reason, changedInputs(t)) }},
 	},
@@ -331,11 +354,15 @@ func changedInputs(t api.Task) string {
 	return "changed in place: " + strings.Join(t.ChangedInputs, ", ")
 }
 
-func exitStatus(status *int) string {
-	if status == nil {
-		return ""
+// exitStatus is that of a task's last execution: - if there was none, because a signal ended it or nothing began.
+func exitStatus(t api.Task) string {
+	switch over := t.State == corral.TaskDone || t.State == corral.TaskFailed; {
+	case t.ExitStatus != nil && *t.ExitStatus >= 0:
+		return fmt.Sprint(*t.ExitStatus)
+	case t.ExitStatus != nil || over:
+		return "-"
 	}
-	return fmt.Sprint(*status)
+	return ""
 }
 
 // took is how long the last execution of a task ran, empty unless it is over.

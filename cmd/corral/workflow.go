@@ -187,11 +187,15 @@ func validateWorkflow(c *cli.Context, p *printer) error {
 	}
 	unheeded := w.Schedulable()
 	if p.format != formTable {
-		return p.encode(soundWorkflow{file, len(w.Tasks), unheeded == nil, shownWarnings(warnings)})
+		err := p.encode(soundWorkflow{file, len(w.Tasks), unheeded == nil, shownWarnings(warnings)})
+		if err == nil && unheeded != nil {
+			err = shown{unheeded}
+		}
+		return err
 	}
 	if unheeded != nil {
-		p.say("%s: %d tasks, sound; corral run does not take it: %v", file, len(w.Tasks), unheeded)
-		return nil
+		p.say("%s: %d tasks, sound, but no run heeds all that it says", file, len(w.Tasks))
+		return unheeded
 	}
 	p.say("%s: %d tasks, can be run", file, len(w.Tasks))
 	return nil

@@ -23,6 +23,10 @@ import (
 func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	path := layout{row.Dir}.path(workflowFile)
 	document, err := input.ReadFile(path, workflow.DefaultMaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, corral.Errorf(corral.Failed, "run %d has lost its directory %s: its tasks and results are gone "+
+			"with it; only its record is left", row.ID, row.Dir)
+	}
 	if err != nil {
 		return nil, corral.ErrorAt(corral.Failed, "dir", "reading the run's workflow: %w", err)
 	}
