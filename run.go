@@ -155,6 +155,8 @@ type Run struct {
 	CreatedAt   time.Time         `json:"created_at"`
 	EndedAt     time.Time         `json:"ended_at,omitzero"`
 	UpdatedAt   time.Time         `json:"updated_at"`
+
+	ExpectedEnd time.Time `json:"expected_end,omitzero"` // of one that goes on; zero: nobody knows. It is not stored
 }
 
 // Over reports whether nothing of the run is running or queued in state s.

@@ -140,6 +140,13 @@ func (c *Client) RunTaskLog(
 	return c.do(ctx, call{method: http.MethodGet, path: path, query: q})
 }
 
+// RunTaskTail returns the last bytes of such a file, n of them at most.
+func (c *Client) RunTaskTail(ctx context.Context, id corral.RunID, task, file string, n int64) ([]byte, error) {
+	path := runPath(id) + "/tasks/" + url.PathEscape(task) + "/log"
+	q := url.Values{"file": {file}, "last": {strconv.FormatInt(n, 10)}}
+	return c.do(ctx, call{method: http.MethodGet, path: path, query: q})
+}
+
 // RetryTasks has failed tasks of a run tried again, with all their retries; a run that is over goes on.
 func (c *Client) RetryTasks(ctx context.Context, id corral.RunID, tasks ...string) (corral.Run, error) {
 	return c.askOfTasks(ctx, id, "retry", tasks)

@@ -40,7 +40,8 @@ func runCommand(p *printer) *cli.Command {
 			clusteringFlag("; with --auto the planner chooses unless it is given"),
 			&cli.StringFlag{Name: "inputs", Value: corral.LinkInputs,
 				Usage: "`HOW` tasks get their inputs: link, or copy for tasks that change them in place"},
-			retriesFlag(2, "; of a .dag that does not say: none"), labelFlag(), keyFlag(), timeoutFlag(),
+			retriesFlag(2, "; of a .dag that does not say: none"), progressFlag(""),
+			labelFlag(), keyFlag(), timeoutFlag(),
 		),
 		Action: orDryRun(p, read, func(c *cli.Context) error {
 			auto := &autoRun{c: c, p: p}
@@ -66,7 +67,7 @@ func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, auto *au
 		return show(p, r, runTable)
 	}
 	p.warnOfLack(r, p.quiet || lookOf(p.err).Live())
-	r, err := followNew(c, p, cl, r, auto.beside(cl, viewFor(p)))
+	r, err := followNew(c, p, cl, r, auto.beside(cl, viewFor(c, p)))
 	auto.compare(cl, r)
 	return showEnd(p, r, err)
 }
@@ -166,12 +167,18 @@ func handOver(n *api.NewRun, w *workflow.Workflow) error {
 // is an error; people see its report before that. There are three more ways out: an interrupt, the end of d, and a
 // corrald that does not answer any more, of which only the first may change anything about the run.
 func followRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, d time.Duration) (corral.Run, error) {
-	return followOn(c, p, cl, r, following{viewFor(p), d})
+	return followOn(c, p, cl, r, following{viewFor(c, p), d})
 }
 
-// viewFor shows a run's progress, unless nothing is to be said.
-func viewFor(p *printer) follow.View {
-	if p.quiet {
+// viewFor shows a run's progress as --progress says, or, unless it says anything, as it can be shown, or not at all if
+// nothing is to be said.
+func viewFor(c *cli.Context, p *printer) follow.View {
+	switch form := c.String("progress"); {
+	case form == progressJSON:
+		return follow.NewJSON(p.err)
+	case form == progressLines:
+		return follow.New(p.err, follow.Look{})
+	case form == progressNone, p.quiet && !c.IsSet("progress"):
 		return follow.New(io.Discard, follow.Look{})
 	}
 	return follow.New(p.err, lookOf(p.err))
@@ -210,6 +217,7 @@ func followOn(c *cli.Context, p *printer, cl *api.Client, r corral.Run, on follo
 			told := r
 			told.Reason = ""     // the error says it
 			_ = showRun(p, told) // what is wrong with stdout, stderr will hardly tell
+			showTail(c.Context, p, cl, r)
 		}
 	}
 	if err != nil {

@@ -36,7 +36,7 @@ func runsCommand(p *printer) *cli.Command {
 			runs.several("wait",
 				func(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 					return waitRuns(c, p, cl, which)
-				}, filterFlag(), timeoutFlag()),
+				}, filterFlag(), progressFlag(""), timeoutFlag()),
 			runs.verb("cancel", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return cancelRun(c, p, cl, id)
 			}, waitFlag("no task runs any more"), timeoutFlag()),

@@ -53,7 +53,7 @@ func submitCommand(p *printer) *cli.Command {
 			&cli.DurationFlag{Name: "time", Usage: "a task takes `D` at most: only workers that stay so long get it, " +
 				"and it is killed after that"},
 			clusterFlag(), waitFlag("every task is over; the exit code tells"),
-			&cli.BoolFlag{Name: "progress", Usage: "wait, and show how far the tasks are"},
+			progressFlag("wait, and "),
 			retriesFlag(0, ""), clusteringFlag(""),
 		}, runFlags(), []cli.Flag{labelFlag(), keyFlag(), timeoutFlag()}),
 		Action: orDryRun(p, read, creating(read, (*api.Client).CreateRun,
@@ -63,16 +63,16 @@ func submitCommand(p *printer) *cli.Command {
 
 // beginSubmission leaves the new run alone, unless it is to be waited for. Its id goes out first with -q.
 func beginSubmission(c *cli.Context, p *printer, cl *api.Client, r corral.Run) error {
-	if !c.Bool("wait") && !c.Bool("progress") {
+	if !c.Bool("wait") && !c.IsSet("progress") {
 		p.say("run %d has %d task(s); follow it with `corral runs wait %d`", r.ID, r.Tasks.Total, r.ID)
 		p.warnOfLack(r, p.quiet)
 		return show(p, r, runTable)
 	}
 	view := follow.New(io.Discard, follow.Look{})
-	if c.Bool("progress") {
-		view = viewFor(p)
+	if c.IsSet("progress") {
+		view = viewFor(c, p)
 	}
-	p.warnOfLack(r, p.quiet || lookOf(p.err).Live() || !c.Bool("progress"))
+	p.warnOfLack(r, p.quiet || lookOf(p.err).Live() || !c.IsSet("progress"))
 	r, err := followNew(c, p, cl, r, view)
 	return showEnd(p, r, err)
 }

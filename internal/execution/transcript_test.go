@@ -35,6 +35,7 @@ import (
 //	scripts, script   which are to be started, at most most=N; how that of a unit ended
 //	verdict        what became of the workflow
 //	shortage       what lacks what, and whether anything runs or could
+//	ends           when all is expected to be over, if anybody can say
 //	restart        replays the journal, or what is left of it, and compares; answers whom it waits for
 //	state, report, journal           how far it is
 func TestTranscripts(t *testing.T) {
@@ -130,6 +131,10 @@ func (r *transcript) play(t *testing.T, d *datadriven.TestData) {
 	case "shortage":
 		short := r.x.Shortage(r.offer)
 		fmt.Fprintf(&r.out, "able: %v\n%s", short.Able, line(short.What))
+	case "ends":
+		if end, ok := r.x.Ends(r.clock, r.offer.CPUs); ok {
+			fmt.Fprintf(&r.out, "in %s\n", end.Sub(r.clock))
+		}
 	case "restart":
 		r.restart(t, d)
 	case "state":

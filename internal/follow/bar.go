@@ -43,7 +43,7 @@ func Progress(look Look, head string, r corral.Run, now time.Time) []string {
 	if r.Tasks.Failed > 0 {
 		tail += fmt.Sprintf(", %d failed", r.Tasks.Failed)
 	}
-	tail += "  " + Elapsed(r, now)
+	tail += "  " + Elapsed(r, now) + Left(r, now)
 	length := min(look.Columns()-len(head)-len(tail), mostBar)
 	done, todo := "", ""
 	if length >= leastBar {
@@ -55,6 +55,18 @@ func Progress(look Look, head string, r corral.Run, now time.Time) []string {
 		all = append(all, look.Line(Span{Note, "  " + r.Reason}))
 	}
 	return all
+}
+
+// Left says for how long a run is expected to go on, ", 5m left"; nothing if nobody knows.
+func Left(r corral.Run, now time.Time) string {
+	if r.ExpectedEnd.IsZero() || r.State.Over() {
+		return ""
+	}
+	left := max(r.ExpectedEnd.Sub(now), 0)
+	if left >= time.Hour {
+		return ", " + strings.TrimSuffix(left.Round(time.Minute).String(), "0s") + " left"
+	}
+	return ", " + left.Round(time.Second).String() + " left"
 }
 
 // Elapsed is for how long a run has gone on, or went on.

@@ -66,6 +66,52 @@ run 7 FAILED: 39 of 40 done, 1 failed
 	}
 }
 
+// When a run is expected to end is said beside how far it is.
+func TestExpectedEnd(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		left time.Duration
+		want string
+	}{
+		{-time.Second, ", 0s left"}, {400 * time.Millisecond, ", 0s left"}, {10*time.Second + 1, ", 10s left"},
+		{59*time.Minute + 59*time.Second, ", 59m59s left"}, {65*time.Minute + 20*time.Second, ", 1h5m left"},
+	} {
+		r := moment(corral.RunRunning, 10, 2, 0, "")
+		r.ExpectedEnd = began.Add(tt.left)
+		if got := follow.Left(r, began); got != tt.want {
+			t.Errorf("Left of %s = %q, want %q", tt.left, got, tt.want)
+		}
+		r.State = corral.RunCancelled
+		if got := follow.Left(r, began); got != "" {
+			t.Errorf("Left of a run that is over = %q", got)
+		}
+	}
+}
+
+// A line of JSON stands for each change of what a run is doing, and none for time that passes.
+func TestJSONLines(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	view := follow.NewJSON(&out)
+	first := moment(corral.RunRunning, 0, 0, 0, "")
+	first.ExpectedEnd = after(60)
+	view.Show(t.Context(), first, after(0))
+	first.ExpectedEnd = after(61)
+	view.Show(t.Context(), first, after(1))
+	over := moment(corral.RunFailed, 39, 0, 1, "task b: exit status 3")
+	over.ExpectedEnd = after(60)
+	view.Show(t.Context(), over, after(61.2345))
+	view.Close()
+	want := `{"time":"2026-01-02T03:04:05Z","run":7,"state":"RUNNING","tasks":{"total":40,"waiting":0,"ready":40,` +
+		`"running":0,"done":0,"failed":0,"skipped":0},"expected_end":"2026-01-02T03:05:05Z"}
+{"time":"2026-01-02T03:05:06.234Z","run":7,"state":"FAILED","reason":"task b: exit status 3","tasks":{"total":40,` +
+		`"waiting":0,"ready":0,"running":0,"done":39,"failed":1,"skipped":0}}
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // On a terminal the same becomes one line that changes in place, and a clean line after it.
 func TestBar(t *testing.T) {
 	t.Parallel()

@@ -26,12 +26,12 @@ func (l *lines) Show(_ context.Context, r corral.Run, now time.Time) {
 		return
 	}
 	l.last, l.wrote = r, now
-	fmt.Fprintln(l.w, line(r))
+	fmt.Fprintln(l.w, line(r, now))
 }
 
 func (l *lines) Close() {}
 
-func line(r corral.Run) string {
+func line(r corral.Run, now time.Time) string {
 	t := r.Tasks
 	s := fmt.Sprintf("run %d %s: %d of %d done", r.ID, r.State, t.Done, t.Total)
 	if !r.State.Over() {
@@ -40,6 +40,7 @@ func line(r corral.Run) string {
 	if t.Failed > 0 {
 		s += fmt.Sprintf(", %d failed", t.Failed)
 	}
+	s += Left(r, now)
 	if r.Reason != "" && !r.State.Over() { // then who follows the run says why it ended
 		s += " (" + r.Reason + ")"
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -87,6 +88,25 @@ func (c *Call) JSON(v any) error { return c.echo.JSON(http.StatusOK, v) }
 // Document answers with a document of ours.
 func (c *Call) Document(media string, content []byte) error {
 	return c.echo.Blob(http.StatusOK, media, content)
+}
+
+// FileLast is File of no more than its last n bytes.
+func (c *Call) FileLast(content io.Reader, n int64) error {
+	if file, ok := content.(io.Seeker); ok {
+		size, err := file.Seek(0, io.SeekEnd)
+		if err == nil {
+			_, err = file.Seek(max(0, size-n), io.SeekStart)
+		}
+		if err != nil {
+			return err
+		}
+		return c.File(content)
+	}
+	all, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	return c.File(bytes.NewReader(all[max(0, int64(len(all))-n):]))
 }
 
 // FileAfter is File without its first n bytes.

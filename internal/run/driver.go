@@ -248,8 +248,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// judge compares what was submitted with what the cluster has to offer. Without its journal the run gets no further,
-// whatever there is.
+// judge compares what was submitted with what the cluster has to offer, and tells when the run is expected to end.
+// Without its journal the run gets no further, whatever there is.
 func (d *driver) judge(now time.Time) {
 	short := execution.Shortage{What: d.noQueue}
 	if err := d.sink.journal.check(now); err != nil {
@@ -258,6 +258,11 @@ func (d *driver) judge(now time.Time) {
 		short = d.state.x.Shortage(d.watch.Offer)
 	}
 	d.watch.Judge(now, short)
+	var end time.Time
+	if short.What == "" {
+		end, _ = d.state.x.Ends(now, d.watch.Offer.CPUs)
+	}
+	d.progress.notes.expect(d.progress.row.ID, end)
 }
 
 // stepCancelling has the run's jobs killed and ends the run when none is left.

@@ -113,7 +113,7 @@ func (m *Manager) start(row corral.Run) {
 		m.mu.Lock()
 		delete(m.drivers, row.ID)
 		m.mu.Unlock()
-		m.notes.set(row.ID, "")
+		m.notes.forget(row.ID)
 		close(d.gone)
 	})
 }

@@ -2,39 +2,66 @@ package run
 
 import (
 	"sync"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
 
-// notes say what keeps runs that the store cannot be told: it is full itself, say. They last as long as this corrald.
-// Their methods may be called from any goroutine.
+// notes say of runs what the store does not: what keeps one, where the store cannot be told, for it is full itself,
+// say; and when one is expected to end, which changes with each task. They last as long as this corrald. Their methods
+// may be called from any goroutine.
 type notes struct {
 	mu sync.Mutex // guards of
-	of map[corral.RunID]string
+	of map[corral.RunID]note
 }
 
-// set notes what keeps a run; "": nothing does any more.
-func (n *notes) set(id corral.RunID, what string) {
+// A note is what is noted of a run.
+type note struct {
+	keeps string    // what keeps the run; empty: nothing, or the store knows
+	end   time.Time // when it is expected to end; zero: nobody knows
+}
+
+// keeps notes what keeps a run; "": nothing does any more.
+func (n *notes) keeps(id corral.RunID, what string) {
+	n.change(id, func(of *note) { of.keeps = what })
+}
+
+// expect notes when a run will end, as far as that is known.
+func (n *notes) expect(id corral.RunID, end time.Time) {
+	n.change(id, func(of *note) { of.end = end })
+}
+
+// forget drops what is noted of a run.
+func (n *notes) forget(id corral.RunID) { n.change(id, func(of *note) { *of = note{} }) }
+
+// change makes a change to the note of a run. There is none that says nothing.
+func (n *notes) change(id corral.RunID, by func(of *note)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if what == "" {
+	of := n.of[id]
+	if by(&of); of == (note{}) {
 		delete(n.of, id)
 		return
 	}
 	if n.of == nil {
-		n.of = make(map[corral.RunID]string)
+		n.of = make(map[corral.RunID]note)
 	}
-	n.of[id] = what
+	n.of[id] = of
 }
 
-// Noted returns rows of runs with what keeps them, where only this corrald knows that.
+// Noted returns rows of runs with what only this corrald knows of those that are not over.
 func (m *Manager) Noted(rows ...corral.Run) []corral.Run {
 	m.notes.mu.Lock()
 	defer m.notes.mu.Unlock()
 	for i := range rows {
-		if what := m.notes.of[rows[i].ID]; what != "" && !rows[i].State.Over() {
-			rows[i].Reason = what
+		of, ok := m.notes.of[rows[i].ID]
+		if !ok || rows[i].State.Over() {
+			continue
 		}
+		if of.keeps != "" {
+			rows[i].Reason = of.keeps
+		}
+		rows[i].ExpectedEnd = of.end
 	}
 	return rows
 }

@@ -43,3 +43,25 @@ func TestANoteStandsForWhatTheStoreDoesNotKnow(t *testing.T) {
 		t.Errorf("after the store was told the run has %q", got)
 	}
 }
+
+// A run that goes on says when it is expected to end, for as long as anybody knows.
+func TestExpectedEnds(t *testing.T) {
+	t.Parallel()
+	var m Manager
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ends := func(s corral.RunState) time.Time {
+		return m.Noted(corral.Run{ID: 7, State: s})[0].ExpectedEnd
+	}
+	m.notes.expect(7, at)
+	m.notes.keeps(7, "")
+	if got := ends(corral.RunRunning); !got.Equal(at) {
+		t.Errorf("it is expected to end at %s, want %s", got, at)
+	}
+	if got := ends(corral.RunSucceeded); !got.IsZero() {
+		t.Errorf("once it is over it is expected to end at %s", got)
+	}
+	m.notes.forget(7)
+	if got := ends(corral.RunRunning); !got.IsZero() || len(m.notes.of) > 0 {
+		t.Errorf("after it was forgotten it is expected to end at %s", got)
+	}
+}

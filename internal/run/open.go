@@ -23,7 +23,7 @@ import (
 func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	path := layout{row.Dir}.path(workflowFile)
 	document, err := input.ReadFile(path, workflow.DefaultMaxBytes)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, gone := os.Stat(row.Dir); errors.Is(gone, fs.ErrNotExist) {
 		return nil, corral.Errorf(corral.Failed, "run %d has lost its directory %s: its tasks and results are gone "+
 			"with it; only its record is left", row.ID, row.Dir)
 	}

@@ -56,10 +56,10 @@ func (p *progress) save(ctx context.Context, now time.Time, tasks corral.RunTask
 	if err != nil {
 		p.saveAt = now.Add(retryAfter)
 		p.lg.Warn("saving the run's progress", "error", err)
-		p.notes.set(p.row.ID, cmp.Or(shortage, fmt.Sprintf("its progress cannot be saved: %v", err)))
+		p.notes.keeps(p.row.ID, cmp.Or(shortage, fmt.Sprintf("its progress cannot be saved: %v", err)))
 		return
 	}
-	p.notes.set(p.row.ID, "")
+	p.notes.keeps(p.row.ID, "")
 }
 
 // reread takes over what the store says of the run's state, and why.

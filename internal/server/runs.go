@@ -59,7 +59,7 @@ func (h *runHandlers) routes() []rest.Route {
 		rest.Get("/v1/runs/:id/tasks", h.tasks, slices.Concat(paging, []string{"state"})...),
 		rest.Post("/v1/runs/:id/tasks/retry", h.ofTasks((*run.Manager).RetryTasks)),
 		rest.Post("/v1/runs/:id/tasks/cancel", h.ofTasks((*run.Manager).CancelTasks)),
-		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file", "after"),
+		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file", "after", "last"),
 	}
 }
 
@@ -251,7 +251,7 @@ func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[a
 
 // log answers with a file that a task's last execution left, or its scripts, in the run's directory on corrald's host.
 func (h *runHandlers) log(c *rest.Call) error {
-	file, after := c.Query.OneOf("file", run.Logs()...), c.Query.Number("after")
+	file, after, last := c.Query.OneOf("file", run.Logs()...), c.Query.Number("after"), c.Query.Number("last")
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
@@ -264,6 +264,9 @@ func (h *runHandlers) log(c *rest.Call) error {
 		return err
 	}
 	defer f.Close()
+	if last > 0 {
+		return c.FileLast(f, last)
+	}
 	return c.FileAfter(f, after)
 }
 
