@@ -127,6 +127,11 @@ func (c *Client) RunProfile(ctx context.Context, id corral.RunID) ([]byte, error
 	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/profile"})
 }
 
+// RunWorkflow returns the workflow of the run in WfFormat: once the run is over, with what was measured of its tasks.
+func (c *Client) RunWorkflow(ctx context.Context, id corral.RunID) ([]byte, error) {
+	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/workflow"})
+}
+
 // RunTaskLog returns a file that the last execution of a task left: stdout, stderr or record.json; or what its scripts
 // printed: pre or post. Its first bytes, after of them, are left out.
 func (c *Client) RunTaskLog(

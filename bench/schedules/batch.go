@@ -123,7 +123,7 @@ func onPilots(ctx context.Context, dir string, a asleep, nodes int) (took time.D
 		Walltime: corral.Seconds(walltime)}, ""); err != nil {
 		return 0, err
 	}
-	_, _, err = s.run(ctx, a, "none")
+	_, err = s.run(ctx, a, "none")
 	return time.Since(began), err
 }
 

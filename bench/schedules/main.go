@@ -191,13 +191,13 @@ func (b bench) on(ctx context.Context, workers int, all []*workflow.Workflow, r 
 		return err
 	}
 	return b.each(all, workers, func(a asleep, rule string) error {
-		how, took, err := s.run(ctx, a, rule)
+		o, err := s.run(ctx, a, rule)
 		if err != nil {
 			return err
 		}
-		c := newCase(a, workers, rule, how)
-		c.took = took
-		if done, err := clustering.Parse(how); err == nil {
+		c := newCase(a, workers, rule, o.how)
+		c.took, c.own = o.took, o.own
+		if done, err := clustering.Parse(o.how); err == nil {
 			if c.simulated, err = simulate(a, done, workers); err != nil {
 				return err
 			}

@@ -61,29 +61,37 @@ func (s *stand) end() (err error) {
 	return errors.Join(err, s.corrald.Stop(ctx))
 }
 
-// run runs a workflow, and returns how it was clustered and what it took from its first task's start on, by the
-// workers' clocks.
-func (s *stand) run(ctx context.Context, a asleep, rule string) (how string, took time.Duration, err error) {
+// An outcome is how a workflow was clustered, and how long it took from its first task's start on, by the workers'
+// clocks.
+type outcome struct {
+	how  string
+	took time.Duration
+	own  time.Duration // list schedule of what its tasks took, each with its process's start and end
+}
+
+// run runs a workflow.
+func (s *stand) run(ctx context.Context, a asleep, rule string) (o outcome, err error) {
 	document, err := a.document()
 	if err != nil {
-		return "", 0, err
+		return o, err
 	}
 	r, err := s.cl.CreateRun(ctx, api.NewRun{Cluster: personal.Cluster, Workflow: document, WorkflowName: "asleep.json",
 		SourceDir: os.TempDir(), Options: corral.RunOptions{Clustering: rule}}, "")
 	if err != nil {
-		return "", 0, err
+		return o, err
 	}
 	for deadline := time.Now().Add(patience + 10*a.listSchedule(1)); !r.State.Over() && time.Now().Before(deadline); {
 		next, err := s.cl.WaitRun(ctx, r.ID, 30*time.Second)
 		if err != nil {
 			if next, err = s.cl.Run(ctx, r.ID); err != nil {
-				return "", 0, err
+				return o, err
 			}
 		}
 		r = next
 	}
 	if r.State != corral.RunSucceeded || r.Report == nil {
-		return "", 0, corral.Errorf(corral.Failed, "run %d of %s is %s: %s", r.ID, a.wf.Name, r.State, r.Reason)
+		return o, corral.Errorf(corral.Failed, "run %d of %s is %s: %s", r.ID, a.wf.Name, r.State, r.Reason)
 	}
-	return r.Options.Clustering, time.Duration(r.Report.Makespan - r.Report.WaitForWorkers), nil
+	return outcome{r.Options.Clustering, time.Duration(r.Report.Makespan - r.Report.WaitForWorkers),
+		time.Duration(r.Report.ListSchedule)}, nil
 }

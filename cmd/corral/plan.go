@@ -46,7 +46,7 @@ func planCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "billing",
 				Usage: "assume that each begun `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
 			&cli.DurationFlag{Name: "overhead", Usage: "assume `D` from asking for a pilot to its workers; may be 0"},
-			plotFlag(), scheduleOutFlag(), keyFlag()),
+			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
 		Action: creating(func(c *cli.Context) (api.NewPlan, error) { return newPlan(c, p) }, (*api.Client).CreatePlan,
 			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
 				all, err := scheduled(c, cl, made)
@@ -59,7 +59,7 @@ func planCommand(p *printer) *cli.Command {
 			listVerb(p, (*api.Client).Plans, planTable),
 			plans.verb("show", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 				return showKeptPlan(c, p, cl, id)
-			}, plotFlag(), scheduleOutFlag()),
+			}, plotFlag(planPlot), scheduleOutFlag()),
 			validateVerb(p),
 			plans.verb("revisions", printing((*api.Client).PlanRevisions, many(p, revisionTable))),
 			plans.verb("release", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {

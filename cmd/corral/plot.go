@@ -15,11 +15,14 @@ import (
 	"github.com/corral-pilot/corral/internal/report"
 )
 
+// planPlot is what --plot does with a plan.
+const planPlot = "draw the cpus that it holds over time, and the plans that were considered, into `FILE`.png or .svg"
+
 // plotFlag names the file for a picture. Its ending is checked before anything is asked for.
-func plotFlag() cli.Flag {
+func plotFlag(usage string) cli.Flag {
 	return &cli.StringFlag{
 		Name:  "plot",
-		Usage: "draw the cpus that it holds over time, and the plans that were considered, into `FILE`.png or .svg",
+		Usage: usage,
 		Action: func(_ *cli.Context, file string) error {
 			if _, err := formatOf(file); err != nil {
 				return err
@@ -55,10 +58,6 @@ func plotted(c *cli.Context, cl *api.Client, row corral.Plan) error {
 	if file == "" {
 		return nil
 	}
-	format, err := formatOf(file)
-	if err != nil {
-		return err
-	}
 	document, err := report.Document(row)
 	if err != nil {
 		return err
@@ -71,6 +70,15 @@ func plotted(c *cli.Context, cl *api.Client, row corral.Plan) error {
 	figures := []picture.Figure{picture.StaircaseOf(document)}
 	if len(document.Front) > 1 {
 		figures = append(figures, picture.FrontOf(document))
+	}
+	return draw(file, figures...)
+}
+
+// draw writes figures into a file whose name says in which format.
+func draw(file string, figures ...picture.Figure) error {
+	format, err := formatOf(file)
+	if err != nil {
+		return err
 	}
 	var drawn bytes.Buffer
 	if err := picture.Write(&drawn, format, figures...); err != nil {

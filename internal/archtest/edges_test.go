@@ -70,7 +70,7 @@ var edges = map[string]map[string]string{
 	"internal/picture": {"plan": "what it draws", root: "seconds, error kinds"},
 	"internal/report": {
 		"api": "tasks and ledgers", "cost": "what was billed", "internal/picture": "its pictures",
-		"plan": "what was predicted", root: "plans, runs, glideins",
+		"plan": "what was predicted", "workflow": "which tasks wait for which", root: "plans, runs, glideins",
 	},
 	"planner/baseline": {"plan": "the shape of a pilot", "sim": "is its control", root: "asks pilots to go"},
 	"planner/montecarlo": {

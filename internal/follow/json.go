@@ -14,8 +14,8 @@ type Step struct {
 	Time        time.Time       `json:"time"`
 	Run         corral.RunID    `json:"run"`
 	State       corral.RunState `json:"state"`
-	Reason      string          `json:"reason,omitempty"`
-	Tasks       corral.RunTasks `json:"tasks"`
+	Reason      string          `json:"reason,omitempty"`      // why it failed, or gets no further
+	Tasks       corral.RunTasks `json:"tasks"`                 // how many do what
 	ExpectedEnd time.Time       `json:"expected_end,omitzero"` // of a run that goes on, if anybody can say
 }
 

@@ -14,6 +14,7 @@ import (
 // A Staircase is cpus over time: those that pilots hold, and those that tasks use.
 type Staircase struct {
 	Title, Subtitle string
+	Since           string // what times count from; empty: the plan's beginning
 	Held, Busy      Levels
 	Actual          *Actual        // nil: nothing was run
 	Deadline        corral.Seconds // 0: none

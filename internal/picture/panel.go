@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 
@@ -66,19 +67,10 @@ const maxLevels = 1500
 // panel draws the staircase.
 func (s Staircase) panel() panel {
 	unit, peak := times(s.End()), max(s.Held.Peak(), s.Busy.Peak(), 1)
-	p := newPlot("time since the plan's beginning ("+unit.name+")", "cpus")
+	p := newPlot("time since "+cmp.Or(s.Since, "the plan's beginning")+" ("+unit.name+")", "cpus")
 	a := panel{title: s.Title, subtitle: s.Subtitle, plot: p}
 	steps := func(name string, l Levels, area color.Color, style draw.LineStyle) {
-		if len(l) == 0 {
-			return
-		}
-		var points plotter.XYs
-		points = append(points, plotter.XY{X: unit.of(l[0].From)})
-		for _, at := range l.Thin(maxLevels) {
-			points = append(points, plotter.XY{X: unit.of(at.From), Y: at.CPUs})
-		}
-		p.Add(&plotter.Line{XYs: points, StepStyle: plotter.PostStep, FillColor: area, LineStyle: style})
-		a.keys = append(a.keys, key{text: name, area: area, line: style})
+		a.steps(unit, name, l, area, style)
 	}
 	if s.Actual == nil {
 		steps("held by pilots", s.Held, paleBlue, draw.LineStyle{})
@@ -100,6 +92,20 @@ func (s Staircase) panel() panel {
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{}, ticks{least: 1}
 	s.deadline(&a, unit)
 	return a
+}
+
+// steps draws levels as a line, with the area below it, and says in the key what they are.
+func (a *panel) steps(unit scale, name string, l Levels, area color.Color, style draw.LineStyle) {
+	if len(l) == 0 {
+		return
+	}
+	var points plotter.XYs
+	points = append(points, plotter.XY{X: unit.of(l[0].From)})
+	for _, at := range l.Thin(maxLevels) {
+		points = append(points, plotter.XY{X: unit.of(at.From), Y: at.CPUs})
+	}
+	a.plot.Add(&plotter.Line{XYs: points, StepStyle: plotter.PostStep, FillColor: area, LineStyle: style})
+	a.keys = append(a.keys, key{text: name, area: area, line: style})
 }
 
 // deadline marks it, or says that it is beyond the picture.

@@ -2,7 +2,7 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -13,10 +13,10 @@ import (
 	"github.com/corral-pilot/corral/internal/picture"
 )
 
-//go:embed page.html
-var pageText string
+//go:embed *.html
+var texts embed.FS
 
-var page = template.Must(template.New("report").Funcs(template.FuncMap{
+var pages = template.Must(template.New("report").Funcs(template.FuncMap{
 	"brief":   picture.Brief,
 	"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 	"when":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
@@ -24,7 +24,32 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"off":     off,
 	"times":   func(ratio float64) string { return fmt.Sprintf("× %.2f", ratio) },
 	"seconds": func(d corral.Seconds) float64 { return time.Duration(d).Seconds() },
-}).Parse(pageText))
+	"bytes":   size,
+	"fine":    fine,
+}).ParseFS(texts, "*.html"))
+
+// fine is a time for people, down to what short tasks take.
+func fine(d corral.Seconds) string {
+	if t := time.Duration(d); t < 10*time.Second {
+		return t.Round(time.Millisecond).String()
+	}
+	return picture.Brief(d)
+}
+
+// size is an amount of bytes for people; nothing of none.
+func size(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	value, unit := float64(n), "B"
+	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if value < 1024 {
+			break
+		}
+		value, unit = value/1024, larger
+	}
+	return fmt.Sprintf("%.3g %s", value, unit)
+}
 
 // off says by how much what happened differs from what was predicted.
 func off(predicted, actual float64) string {
@@ -36,16 +61,12 @@ func off(predicted, actual float64) string {
 
 // Write writes the page.
 func (r *Report) Write(w io.Writer) error {
-	stairs := picture.StaircaseOf(r.Document)
-	if r.Actual != nil {
-		stairs.Actual = &r.taken
-	}
 	view := struct {
 		*Report
 		Stairs, Front template.HTML
 	}{Report: r}
 	var err error
-	if view.Stairs, err = inline(stairs); err != nil {
+	if view.Stairs, err = inline(r.stairs()); err != nil {
 		return err
 	}
 	if len(r.Document.Front) > 1 {
@@ -53,10 +74,28 @@ func (r *Report) Write(w io.Writer) error {
 			return err
 		}
 	}
-	if err := page.Execute(w, view); err != nil {
+	if err := pages.ExecuteTemplate(w, "page.html", view); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil
+}
+
+// Figures are the pictures of the page.
+func (r *Report) Figures() []picture.Figure {
+	figures := []picture.Figure{r.stairs()}
+	if len(r.Document.Front) > 1 {
+		figures = append(figures, picture.FrontOf(r.Document))
+	}
+	return figures
+}
+
+// stairs is the plan's staircase, with what happened if that is known.
+func (r *Report) stairs() picture.Staircase {
+	s := picture.StaircaseOf(r.Document)
+	if r.Actual != nil {
+		s.Actual = &r.taken
+	}
+	return s
 }
 
 // inline is a figure as an element of a page: SVG without the line that only a file begins with. Package picture has
@@ -68,4 +107,57 @@ func inline(f picture.Figure) (template.HTML, error) {
 	}
 	_, element, _ := strings.Cut(drawn.String(), "<svg")
 	return template.HTML("<svg" + element), nil
+}
+
+// A share is where a part of the time went.
+type share struct {
+	What  string
+	Time  corral.Seconds
+	Share float64 // of all
+}
+
+// shares names where the time went.
+func (s Spent) shares() []share {
+	all := s.Running + s.Dispatch + s.Idle + s.Waiting
+	var shares []share
+	for _, part := range []struct {
+		what string
+		time corral.Seconds
+	}{
+		{"running tasks", s.Running},
+		{"dispatch: held, and idle while a task was ready", s.Dispatch},
+		{"idle: held, and no task was ready", s.Idle},
+		{"waiting for workers: not held, while a task was ready", s.Waiting},
+	} {
+		shares = append(shares, share{part.what, part.time, float64(part.time) / float64(max(1, all))})
+	}
+	return shares
+}
+
+// Write writes the page of a run.
+func (r *RunReport) Write(w io.Writer) error {
+	view := struct {
+		*RunReport
+		Over     bool
+		Shares   []share
+		Pictures []template.HTML
+		Stairs   template.HTML
+	}{RunReport: r, Over: r.State.Over(), Shares: r.Spent.shares()}
+	for _, figure := range r.figures {
+		drawn, err := inline(figure)
+		if err != nil {
+			return err
+		}
+		view.Pictures = append(view.Pictures, drawn)
+	}
+	if r.Plan != nil {
+		var err error
+		if view.Stairs, err = inline(r.Plan.stairs()); err != nil {
+			return err
+		}
+	}
+	if err := pages.ExecuteTemplate(w, "run.html", view); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
 }

@@ -90,36 +90,27 @@ func (c *Call) Document(media string, content []byte) error {
 	return c.echo.Blob(http.StatusOK, media, content)
 }
 
-// FileLast is File of no more than its last n bytes.
-func (c *Call) FileLast(content io.Reader, n int64) error {
-	if file, ok := content.(io.Seeker); ok {
-		size, err := file.Seek(0, io.SeekEnd)
-		if err == nil {
-			_, err = file.Seek(max(0, size-n), io.SeekStart)
-		}
+// FilePart is File without its first bytes, after of them, or, if last is not 0, of no more than its last ones.
+func (c *Call) FilePart(content io.Reader, after, last int64) error {
+	file, ok := content.(io.ReadSeeker)
+	if !ok {
+		all, err := io.ReadAll(content)
 		if err != nil {
 			return err
 		}
-		return c.File(content)
+		file = bytes.NewReader(all)
 	}
-	all, err := io.ReadAll(content)
-	if err != nil {
+	if last > 0 {
+		size, err := file.Seek(0, io.SeekEnd)
+		if err != nil {
+			return err
+		}
+		after = max(0, size-last)
+	}
+	if _, err := file.Seek(after, io.SeekStart); err != nil {
 		return err
 	}
-	return c.File(bytes.NewReader(all[max(0, int64(len(all))-n):]))
-}
-
-// FileAfter is File without its first n bytes.
-func (c *Call) FileAfter(content io.Reader, n int64) (err error) {
-	if file, ok := content.(io.Seeker); ok {
-		_, err = file.Seek(n, io.SeekStart)
-	} else if _, err = io.CopyN(io.Discard, content, n); err == io.EOF {
-		err = nil
-	}
-	if err != nil {
-		return err
-	}
-	return c.File(content)
+	return c.File(file)
 }
 
 // File answers with a file that a process left. The file may be anything, HTML with scripts included, so the header
@@ -127,6 +118,11 @@ func (c *Call) FileAfter(content io.Reader, n int64) (err error) {
 func (c *Call) File(content io.Reader) error {
 	c.echo.Response().Header().Set("X-Content-Type-Options", "nosniff")
 	return c.echo.Stream(http.StatusOK, echo.MIMETextPlainCharsetUTF8, content)
+}
+
+// Stream answers with a document of ours that is read on the way.
+func (c *Call) Stream(media string, content io.Reader) error {
+	return c.echo.Stream(http.StatusOK, media, content)
 }
 
 // Lines answers with lines of JSON.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -83,6 +84,23 @@ func siteOf(tx *store.Tx, tag string) (string, error) {
 	return site.Name, err
 }
 
+// Workflow opens the workflow of a run in WfFormat: with what was measured of its tasks, once the run is over and tasks
+// of it have run; before that as it was handed over. It is a NotFound error if the directory is gone.
+func Workflow(_ context.Context, row corral.Run) (io.ReadCloser, error) {
+	l := layout{row.Dir}
+	f, err := input.Open(l.path(executedFile))
+	if !row.State.Over() || errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			_ = f.Close()
+		}
+		f, err = input.Open(l.path(workflowFile))
+	}
+	if err != nil {
+		return nil, corral.Errorf(corral.NotFound, "the workflow of run %d cannot be read: %w", row.ID, err)
+	}
+	return f, nil
+}
+
 // Profile returns what a run has left of the measurements of its tasks; of one that an earlier corrald ended, what its
 // executed workflow tells. It is a NotFound error if there is neither: no task is done, or the directory is gone.
 func Profile(ctx context.Context, row corral.Run) (*profile.Profile, error) {
@@ -104,4 +122,15 @@ func Profile(ctx context.Context, row corral.Run) (*profile.Profile, error) {
 		return nil, err
 	}
 	return profile.Of(profile.Samples(executed, profile.Execution(executed, row.Dir)))
+}
+
+// ProfileText is Profile as JSON.
+func ProfileText(ctx context.Context, row corral.Run) (io.ReadCloser, error) {
+	p, err := Profile(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	err = p.WriteJSON(&text)
+	return io.NopCloser(&text), err
 }

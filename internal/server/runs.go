@@ -1,9 +1,9 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"slices"
 	"strconv"
 
@@ -55,7 +55,8 @@ func (h *runHandlers) routes() []rest.Route {
 		rest.Post("/v1/runs/:id/resume", h.resume),
 		rest.Get("/v1/runs/:id/history", h.History, paging...),
 		rest.Get("/v1/runs/:id/disk", h.disk),
-		rest.Get("/v1/runs/:id/profile", h.profile),
+		rest.Get("/v1/runs/:id/profile", h.document(run.ProfileText)),
+		rest.Get("/v1/runs/:id/workflow", h.document(run.Workflow)),
 		rest.Get("/v1/runs/:id/tasks", h.tasks, slices.Concat(paging, []string{"state"})...),
 		rest.Post("/v1/runs/:id/tasks/retry", h.ofTasks((*run.Manager).RetryTasks)),
 		rest.Post("/v1/runs/:id/tasks/cancel", h.ofTasks((*run.Manager).CancelTasks)),
@@ -264,10 +265,7 @@ func (h *runHandlers) log(c *rest.Call) error {
 		return err
 	}
 	defer f.Close()
-	if last > 0 {
-		return c.FileLast(f, last)
-	}
-	return c.FileAfter(f, after)
+	return c.FilePart(f, after, last)
 }
 
 // disk answers with what the run's directory takes now.
@@ -275,19 +273,18 @@ func (h *runHandlers) disk(c *rest.Call) error {
 	return h.About(c, func(ctx context.Context, r corral.Run) (any, error) { return run.Disk(ctx, r) })
 }
 
-// profile answers with what was measured of the run's tasks, as its end left it in the run's directory.
-func (h *runHandlers) profile(c *rest.Call) error {
-	r, err := h.Load(c.Context(), c)
-	if err != nil {
-		return err
+// document answers with a document about a run that its directory has.
+func (h *runHandlers) document(open func(context.Context, corral.Run) (io.ReadCloser, error)) func(*rest.Call) error {
+	return func(c *rest.Call) error {
+		r, err := h.Load(c.Context(), c)
+		if err != nil {
+			return err
+		}
+		f, err := open(c.Context(), r)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return c.Stream("application/json", f)
 	}
-	p, err := run.Profile(c.Context(), r)
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	if err := p.WriteJSON(&text); err != nil {
-		return err
-	}
-	return c.Document("application/json", text.Bytes())
 }
