@@ -112,7 +112,7 @@ func runReport(ctx context.Context, cl *api.Client, id corral.RunID) (*report.Ru
 	if f.Tasks, err = cl.RunTasks(ctx, id); err != nil {
 		return nil, err
 	}
-	if f.Glideins, err = cl.Glideins(ctx, api.Filter{All: true, Cluster: f.Run.ClusterName}); err != nil {
+	if f.Glideins, err = cl.Glideins(ctx, api.Filter{All: true, Cluster: fmt.Sprint(f.Run.Cluster)}); err != nil {
 		return nil, err
 	}
 	if plan, err := strconv.ParseInt(f.Run.Labels["plan"], 10, 64); err == nil {

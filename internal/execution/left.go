@@ -7,26 +7,29 @@ import (
 )
 
 // Ends says when the execution is expected to be over on so many cpus, at now; ok is false while nobody can say, for no
-// task is done or there are no cpus. What is left takes as long as its longest chain, or as its work spread over the
-// cpus, whichever is longer: by the tasks' estimates, and as much longer or shorter as the tasks that are done took. It
-// looks at every task: it is for once in a while.
+// task is done, there are no cpus, or what is left has run for longer than was estimated. What is left takes as long as
+// its longest chain, or as its work spread over the cpus, whichever is longer: by the tasks' estimates, and as much
+// longer or shorter as the tasks that are done took. It looks at every task: it is for once in a while.
 func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 	pace := paceOf(x)
 	if pace == 0 || cpus <= 0 {
 		return time.Time{}, false
 	}
 	behind := behindOf(x, now, pace)
-	var work, chain time.Duration
+	var work, chain float64 // seconds: cpu time of many long tasks is more than a Duration holds
 	for i := range x.attempts.tasks {
 		if x.frontier.state(int32(i)) < dag.Done {
 			t := &x.plan.Tasks[i]
 			ran := min(behind[int32(i)], t.Estimate)
-			work += time.Duration(max(1, t.CPUs)) * (t.Estimate - ran)
-			chain = max(chain, x.plan.rank[i]-ran)
+			work += float64(max(1, t.CPUs)) * (t.Estimate - ran).Seconds()
+			chain = max(chain, (x.plan.rank[i] - ran).Seconds())
 		}
 	}
-	left := max(chain, work/time.Duration(cpus))
-	return now.Add(time.Duration(float64(left) * pace)), true
+	left := max(chain, work/float64(cpus)) * pace
+	if left <= 0 || left > mostTime.Seconds() { // what runs has outlived its estimate; or nobody waits for that
+		return time.Time{}, false
+	}
+	return now.Add(time.Duration(left * float64(time.Second))), true
 }
 
 // paceOf is how long the tasks that are done took by their estimates; 0: none is done.

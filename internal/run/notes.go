@@ -61,7 +61,9 @@ func (m *Manager) Noted(rows ...corral.Run) []corral.Run {
 		if of.keeps != "" {
 			rows[i].Reason = of.keeps
 		}
-		rows[i].ExpectedEnd = of.end
+		if rows[i].State == corral.RunRunning { // one that is cancelled ends when its tasks are dead
+			rows[i].ExpectedEnd = of.end
+		}
 	}
 	return rows
 }

@@ -57,8 +57,10 @@ func TestExpectedEnds(t *testing.T) {
 	if got := ends(corral.RunRunning); !got.Equal(at) {
 		t.Errorf("it is expected to end at %s, want %s", got, at)
 	}
-	if got := ends(corral.RunSucceeded); !got.IsZero() {
-		t.Errorf("once it is over it is expected to end at %s", got)
+	for _, s := range []corral.RunState{corral.RunCancelling, corral.RunSucceeded} {
+		if got := ends(s); !got.IsZero() {
+			t.Errorf("when it is %s it is expected to end at %s", s, got)
+		}
 	}
 	m.notes.forget(7)
 	if got := ends(corral.RunRunning); !got.IsZero() || len(m.notes.of) > 0 {
