@@ -223,7 +223,8 @@ type NewRun struct {
 	Changed bool `json:"changed,omitempty"`
 }
 
-// A Task is one task of a run. Worker, exit status and times are those of its last execution.
+// A Task is one task of a run. Worker, exit status and times are those of its last execution. While a worker has the
+// task, StartedAt is when it was given it, and EndedAt is zero.
 type Task struct {
 	ID         string           `json:"id"` // in the workflow
 	State      corral.TaskState `json:"state"`

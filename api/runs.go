@@ -132,23 +132,22 @@ func (c *Client) RunWorkflow(ctx context.Context, id corral.RunID) ([]byte, erro
 	return c.do(ctx, call{method: http.MethodGet, path: runPath(id) + "/workflow"})
 }
 
-// RunTaskLog returns a file that the last execution of a task left: stdout, stderr or record.json; or what its scripts
-// printed: pre or post. Its first bytes, after of them, are left out.
-func (c *Client) RunTaskLog(
-	ctx context.Context, id corral.RunID, task, file string, after int64,
-) ([]byte, error) {
-	path := runPath(id) + "/tasks/" + url.PathEscape(task) + "/log"
-	q := url.Values{"file": {file}}
-	if after > 0 {
-		q.Set("after", strconv.FormatInt(after, 10))
-	}
-	return c.do(ctx, call{method: http.MethodGet, path: path, query: q})
+// A LogPart says which file of a task is wanted, and which part of it.
+type LogPart struct {
+	File  string // that the last execution left: stdout, stderr or record.json; or that its scripts printed: pre, post
+	After int64  // bytes to leave out at the beginning
+	Last  int64  // bytes at the end to answer with at most, whatever After says; 0: all
 }
 
-// RunTaskTail returns the last bytes of such a file, n of them at most.
-func (c *Client) RunTaskTail(ctx context.Context, id corral.RunID, task, file string, n int64) ([]byte, error) {
+// RunTaskLog returns a part of a file of a task. A file that the task has not is a NotFound error.
+func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task string, part LogPart) ([]byte, error) {
+	q := url.Values{"file": {part.File}}
+	for name, n := range map[string]int64{"after": part.After, "last": part.Last} {
+		if n > 0 {
+			q.Set(name, strconv.FormatInt(n, 10))
+		}
+	}
 	path := runPath(id) + "/tasks/" + url.PathEscape(task) + "/log"
-	q := url.Values{"file": {file}, "last": {strconv.FormatInt(n, 10)}}
 	return c.do(ctx, call{method: http.MethodGet, path: path, query: q})
 }
 

@@ -92,9 +92,6 @@ func (l *line) takeFlag(word string, rest []string) []string {
 	if flag == nil && len(l.commands) > 0 && len(l.positional) > 0 {
 		return rest // of a command that does not exist: that is what to tell
 	}
-	if f, ok := flag.(*formFlag); ok && !hasValue && (len(rest) == 0 || !slices.Contains(f.forms, rest[0])) {
-		word, hasValue = word+"="+f.forms[0], true
-	}
 	*into = append(*into, word)
 	if flag == nil || hasValue || !wantsValue(flag) {
 		return rest

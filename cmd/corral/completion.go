@@ -80,6 +80,7 @@ var choices = map[string][]string{
 	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(),
 	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"},
 	"slots": {"partitionable", "static"}, "inputs": {"copy", "link"}, "shell": shells(),
+	"progress":   progressForms,
 	"clustering": {"none", "horizontal=", "runtime=", "label", "vertical", "auto"},
 	"objective":  objectives(), "to": format.Written(),
 }

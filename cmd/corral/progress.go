@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,60 +22,56 @@ const (
 	progressNone  = "none"
 )
 
-// A formFlag is a flag with a few words for values, which may be left out: the first one is meant then.
-type formFlag struct {
-	*cli.StringFlag
-	forms []string
-}
+// progressForms are the values of --progress.
+var progressForms = []string{progressAuto, progressLines, progressJSON, progressNone}
 
 // progressFlag says how progress is shown, and what else its command does then.
-func progressFlag(also string) *formFlag {
-	return &formFlag{&cli.StringFlag{
+func progressFlag(also string) cli.Flag {
+	return &cli.StringFlag{
 		Name: "progress",
 		Usage: also + "show progress in `FORM`: auto (a bar on a terminal, else lines), lines, " +
 			"json (a line for each change) or none",
-		Action: func(_ *cli.Context, form string) error { return oneOf("--progress", form, progressForms) },
-	}, progressForms}
-}
-
-var progressForms = []string{progressAuto, progressLines, progressJSON, progressNone}
-
-// oneOf refuses a word that is none of those a flag may have.
-func oneOf(flag, word string, words []string) error {
-	if slices.Contains(words, word) {
-		return nil
+		Action: func(_ *cli.Context, form string) error {
+			if slices.Contains(progressForms, form) {
+				return nil
+			}
+			return corral.ErrorAt(corral.Invalid, "--progress", "%q is none of %s", form,
+				strings.Join(progressForms, ", "))
+		},
 	}
-	return corral.ErrorAt(corral.Invalid, flag, "%q is none of %s", word, strings.Join(words, ", "))
 }
 
 // What is shown of what a failed task wrote to its stderr.
 const (
+	tailTasks = 5 // that are looked at
 	tailBytes = 4 << 10
 	tailLines = 8
 )
 
-// showTail shows the last lines that the task wrote to stderr whose failure ended a run: the first that failed. What
-// cannot be had is not shown.
-func showTail(ctx context.Context, p *printer, cl *api.Client, r corral.Run) {
-	if r.State != corral.RunFailed || r.Tasks.Failed == 0 || r.Tasks.Failed > 1000 {
+// showTail shows the last lines that a failed task wrote to stderr: of the first that failed and wrote anything. What
+// cannot be had is not shown, and neither is anything to a program that reads JSON there.
+func showTail(c *cli.Context, p *printer, cl *api.Client, r corral.Run) {
+	const most = 1000 // more failures have a cause of their own, and their list is long
+	if r.State != corral.RunFailed || r.Tasks.Failed > most || c.String("progress") == progressJSON {
 		return
 	}
-	failed, err := cl.RunTasks(ctx, r.ID, corral.TaskFailed)
-	if err != nil || len(failed) == 0 {
-		return
-	}
-	first := slices.MinFunc(failed, func(a, b api.Task) int { return a.EndedAt.Compare(b.EndedAt) })
-	text, err := cl.RunTaskTail(ctx, r.ID, first.ID, "stderr", tailBytes)
+	failed, err := cl.RunTasks(c.Context, r.ID, corral.TaskFailed)
 	if err != nil {
 		return
 	}
-	lines := lastLines(text)
-	if len(lines) == 0 {
+	failed = slices.DeleteFunc(failed, func(t api.Task) bool { return t.EndedAt.IsZero() }) // it never began
+	slices.SortStableFunc(failed, func(a, b api.Task) int { return a.EndedAt.Compare(b.EndedAt) })
+	for _, t := range failed[:min(len(failed), tailTasks)] {
+		text, err := cl.RunTaskLog(c.Context, r.ID, t.ID, api.LogPart{File: "stderr", Last: tailBytes})
+		lines := lastLines(text)
+		if err != nil || len(lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(p.err, "the end of what task %s wrote to stderr:\n", readable(t.ID))
+		for _, line := range lines {
+			fmt.Fprintln(p.err, "  "+readable(line))
+		}
 		return
-	}
-	fmt.Fprintf(p.err, "the end of what task %s wrote to stderr:\n", readable(first.ID))
-	for _, line := range lines {
-		fmt.Fprintln(p.err, "  "+readable(line))
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -25,22 +24,6 @@ func TestLastLines(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tt.want, lastLines([]byte(tt.text))); diff != "" {
 			t.Errorf("lastLines(%q) (-want +got):\n%s", tt.text, diff)
-		}
-	}
-}
-
-// A form of progress may be left out, wherever the flag stands.
-func TestFormsMayBeLeftOut(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ line, want string }{
-		{"submit --progress -- true", "submit --progress=auto true"},
-		{"submit --progress json -- true", "submit --progress json true"},
-		{"submit --progress=json -- true", "submit --progress=json true"},
-		{"run --progress flow.json", "run --progress=auto flow.json"},
-		{"run flow.json --progress", "run --progress=auto flow.json"},
-	} {
-		if got := strings.Join(parse(newApp(&printer{stdio: stdio{strings.NewReader(""), io.Discard, io.Discard}}), strings.Fields(tt.line)).arguments(), " "); got != tt.want {
-			t.Errorf("%s = %s, want %s", tt.line, got, tt.want)
 		}
 	}
 }

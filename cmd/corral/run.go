@@ -66,14 +66,25 @@ func beginRun(c *cli.Context, p *printer, cl *api.Client, r corral.Run, auto *au
 		p.warnOfLack(r, p.quiet)
 		return show(p, r, runTable)
 	}
-	p.warnOfLack(r, p.quiet || lookOf(p.err).Live())
+	p.warnOfLack(r, !showsReasons(c, p))
 	r, err := followNew(c, p, cl, r, auto.beside(cl, viewFor(c, p)))
 	auto.compare(cl, r)
 	return showEnd(p, r, err)
 }
 
-// warnOfLack says what the cluster lacks for a new run, where nothing else is going to show it: on a terminal what
-// changes in place is soon gone.
+// showsReasons reports whether the progress of a run says for good why nothing runs: on a terminal what changes in
+// place is soon gone.
+func showsReasons(c *cli.Context, p *printer) bool {
+	switch c.String("progress") {
+	case progressJSON, progressLines:
+		return true
+	case progressNone:
+		return false
+	}
+	return !p.quiet && !lookOf(p.err).Live()
+}
+
+// warnOfLack says what the cluster lacks for a new run, where nothing else is going to show it.
 func (p *printer) warnOfLack(r corral.Run, unshown bool) {
 	if unshown && r.Reason != "" {
 		fmt.Fprintln(p.err, "corral: warning: "+readable(r.Reason))
@@ -217,7 +228,7 @@ func followOn(c *cli.Context, p *printer, cl *api.Client, r corral.Run, on follo
 			told := r
 			told.Reason = ""     // the error says it
 			_ = showRun(p, told) // what is wrong with stdout, stderr will hardly tell
-			showTail(c.Context, p, cl, r)
+			showTail(c, p, cl, r)
 		}
 	}
 	if err != nil {

@@ -206,7 +206,7 @@ func runLog(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
 	case c.NArg() == 1:
 		return printing((*api.Client).RunHistory, many(p, entryTable))(c, cl, id)
 	}
-	b, err := cl.RunTaskLog(c.Context, id, c.Args().Get(1), c.String("file"), 0)
+	b, err := cl.RunTaskLog(c.Context, id, c.Args().Get(1), api.LogPart{File: c.String("file")})
 	if err == nil {
 		_, err = p.out.Write(b)
 	}
@@ -229,9 +229,10 @@ func followLog(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) erro
 		if err != nil {
 			return err
 		}
-		_, err = cl.RunTaskLog(c.Context, id, task, "record.json", 0)
+		_, err = cl.RunTaskLog(c.Context, id, task, api.LogPart{File: "record.json"})
 		over := err == nil || r.State.Over()
-		b, err := cl.RunTaskLog(c.Context, id, task, file, read) // after the record, so that it is whole
+		// after the record, so that it is whole
+		b, err := cl.RunTaskLog(c.Context, id, task, api.LogPart{File: file, After: read})
 		if err == nil {
 			read += int64(len(b))
 			_, err = p.out.Write(b)

@@ -72,7 +72,7 @@ func beginSubmission(c *cli.Context, p *printer, cl *api.Client, r corral.Run) e
 	if c.IsSet("progress") {
 		view = viewFor(c, p)
 	}
-	p.warnOfLack(r, p.quiet || lookOf(p.err).Live() || !c.IsSet("progress"))
+	p.warnOfLack(r, !c.IsSet("progress") || !showsReasons(c, p))
 	r, err := followNew(c, p, cl, r, view)
 	return showEnd(p, r, err)
 }
@@ -106,8 +106,8 @@ func newSubmission(c *cli.Context, p *printer) (api.NewRun, error) {
 const sampled = 1000
 
 // checkRoom refuses an array that a request has no room for before the request is made, which takes a while. Entries
-// are counted as they are, though some of their characters take more room: what is refused here never fits, and what
-// is left for the client to refuse is little.
+// are counted as they are, though some of their characters take more room: what is refused here hardly ever fits, and
+// what is left for the client to refuse is little.
 func checkRoom(c *cli.Context, command array.Command, elements []array.Element) error {
 	if len(elements) <= sampled {
 		return nil

@@ -4,5 +4,4 @@
 NR % 4 == 0 {
 	unknown = gsub(/N/, "N", line[2])
 	if (4 * unknown <= length(line[2])) print line[1] "\n" line[2] "\n" line[3] "\n" line[0]
-	else dropped++
 }

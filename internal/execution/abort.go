@@ -21,7 +21,7 @@ func leaveAborted(c *control) {
 			if c.plan.scope.rules(i).Final && c.plan.scope.around(i) == s {
 				continue
 			}
-			if e := c.book.of[i]; e != nil && e.worker != 0 {
+			if e := c.book.of[i]; e != nil && e.worker != 0 && c.frontier.state(i) == dag.Ready {
 				c.attempts.notes[i] = "killed: " + aborted(c, s)
 			}
 			over = dropTask(c, i, over)

@@ -213,3 +213,33 @@ func TestMemoryLimit(t *testing.T) {
 		}
 	}
 }
+
+// Whoever asks for a task that a worker has is told of that attempt, not of the one before it.
+func TestTimesOfATaskThatRuns(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(1000, 0).UTC()
+	at := start.Add(time.Minute)
+	g, err := dag.New(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := New(Spec{Graph: g, Tasks: []TaskSpec{
+		{ID: "a", CPUs: 1, Estimate: time.Second, Retries: 1}}})
+	give := func(attempt int32, seq int64, at time.Time) {
+		x.Apply(Record{At: ToMsec(at), Assigned: &Assignment{Seq: seq, Worker: "w",
+			Parts: []Part{{Attempt: attempt}}}})
+	}
+	give(1, 1, start)
+	if got := x.Task(0); !got.StartedAt.Equal(start) || !got.EndedAt.IsZero() {
+		t.Errorf("the first attempt: %s to %s, want from %s on", got.StartedAt, got.EndedAt, start)
+	}
+	x.Apply(Record{At: ToMsec(at), Finished: &Outcome{Seq: 1, Attempt: 1, Worker: "w",
+		Status: Failed, Exit: 3, Started: ToMsec(start), Ended: ToMsec(at)}})
+	if got := x.Task(0); !got.EndedAt.Equal(at) {
+		t.Errorf("before the second attempt it has ended at %s, want %s", got.EndedAt, at)
+	}
+	give(2, 2, at.Add(time.Minute))
+	if got := x.Task(0); !got.StartedAt.Equal(at.Add(time.Minute)) || !got.EndedAt.IsZero() {
+		t.Errorf("the second attempt: %s to %s", got.StartedAt, got.EndedAt)
+	}
+}

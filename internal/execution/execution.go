@@ -83,7 +83,8 @@ func (x *Execution) Counts() corral.RunTasks {
 	}
 }
 
-// A TaskInfo says what a task is doing and how its last attempt ended. Times are zero if none has ended.
+// A TaskInfo says what a task is doing and how its last attempt ended. Times are zero if none has ended. While a worker
+// has the task, StartedAt is when it was given it, or when the task before it in its job ended, and EndedAt is zero.
 type TaskInfo struct {
 	State     corral.TaskState
 	Begun     int    // attempts that a worker was given
@@ -113,7 +114,10 @@ func (x *Execution) Task(index int) TaskInfo {
 	}
 	e, u := x.book.of[i], x.control.units[i]
 	switch {
-	case e != nil && e.worker != 0, u != nil && u.stage == stagePost:
+	case e != nil && e.worker != 0:
+		info.State = corral.TaskRunning
+		info.StartedAt, info.EndedAt = e.busyFrom.Time(), time.Time{}
+	case u != nil && u.stage == stagePost:
 		info.State = corral.TaskRunning
 	case info.State == corral.TaskReady && x.control.held(i):
 		info.State = corral.TaskWaiting

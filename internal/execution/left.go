@@ -48,19 +48,25 @@ func paceOf(x *Execution) float64 {
 	return float64(took) / float64(estimated)
 }
 
-// behindOf is how much of their estimates the tasks have behind them that run at now, as far as is known.
+// behindOf is how much of their estimates the tasks have behind them that run at now, as far as is known. A worker that
+// has more jobs than it has cpus for may have begun the last of them no earlier than another one ended.
 func behindOf(x *Execution, now time.Time, pace float64) map[int32]time.Duration {
 	var held []*entry
+	wanted := make(map[int32]int) // :: worker → cpus
 	for _, e := range x.book.entries {
 		if e.worker != 0 {
 			held = append(held, e)
+			wanted[e.worker] += e.need.of.CPUs
 		}
 	}
 	at := ToMsec(now)
 	_, begun := x.roster.lostWork(held, at)
 	behind := make(map[int32]time.Duration, len(begun))
 	for _, e := range begun {
-		since := max(e.busyFrom, x.roster.workers[e.worker].ended)
+		since := e.busyFrom
+		if w := &x.roster.workers[e.worker]; wanted[e.worker] > w.cpus {
+			since = max(since, w.ended)
+		}
 		behind[x.book.remaining(e)[0]] = time.Duration(float64(max(0, at.sub(since))) / pace)
 	}
 	return behind

@@ -71,10 +71,10 @@ func jobOf(x *Execution, e *entry, tasks []int32) Job {
 
 // split parts tasks that are loose together into jobs: those whose first attempt it is together, the others alone, so
 // that no task is repeated because of another. What together would outlive every worker, or is too large for it, is
-// parted into jobs as large as some worker could take; a task that none could take goes alone. What was parted before
-// is parted into jobs of half that time: workers have less of it with every second that a job waits, and jobs that
-// just fit would be parted again and again, until each task is alone. A task with a script to run before it, which is
-// a cluster of its own, has that asked for.
+// parted into jobs as large as some worker could take; a task that none could take goes alone. What is left of a
+// cluster is parted into jobs of half that time: workers have less of it with every second that a job waits, and jobs
+// that just fit would be parted again and again, until each task is alone. A task with a script to run before it, which
+// is a cluster of its own, has that asked for.
 func split(x *Execution, tasks []int32, offer Offer) (lists [][]int32) {
 	if len(tasks) == 1 {
 		i := tasks[0]
@@ -101,8 +101,8 @@ func split(x *Execution, tasks []int32, offer Offer) (lists [][]int32) {
 		}
 	}
 	for first = free(x.control, first); len(first) > 0; {
-		again := len(tasks) < len(x.plan.tasksOf(int(x.plan.clusterOf[first[0]])))
-		n := fitting(x, first, offer, again)
+		left := len(tasks) < len(x.plan.tasksOf(int(x.plan.clusterOf[first[0]])))
+		n := fitting(x, first, offer, left)
 		lists = append(lists, first[:n:n])
 		first = first[n:]
 	}
@@ -110,9 +110,9 @@ func split(x *Execution, tasks []int32, offer Offer) (lists [][]int32) {
 }
 
 // fitting returns how many of tasks, from the first on, some worker could take as one job; at least one. If they are
-// not all and were parted before, the job takes at most half of that worker's time. Nothing is known of a cluster that
-// offers nothing: it is all then.
-func fitting(x *Execution, tasks []int32, offer Offer, again bool) int {
+// not all, and are what is left of a cluster, the job takes at most half of that worker's time. Nothing is known of a
+// cluster that offers nothing: it is all then.
+func fitting(x *Execution, tasks []int32, offer Offer, left bool) int {
 	if len(offer.Capacities) == 0 || offer.takes(x.attempts.need(tasks)) {
 		return len(tasks)
 	}
@@ -120,7 +120,7 @@ func fitting(x *Execution, tasks []int32, offer Offer, again bool) int {
 	for k := 1; k < len(tasks); k++ {
 		n = n.and(x.attempts.need(tasks[k : k+1]))
 		asked := n
-		if again {
+		if left {
 			asked.time *= 2
 		}
 		if !offer.takes(asked) {

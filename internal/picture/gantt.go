@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Gantt shows what ran where and when: a lane for each cpu that ran tasks, one task after the other.
+// A Gantt shows what ran where and when: of each worker as many lanes as tasks ran at once there.
 type Gantt struct {
 	Title, Subtitle string
 	Kinds           []string // of tasks, those that took most time first
@@ -19,7 +19,7 @@ type Gantt struct {
 	End             corral.Seconds
 }
 
-// A Lane is what one cpu did, by time. Bars do not overlap.
+// A Lane is tasks that ran one after the other at a worker, by time. Bars do not overlap.
 type Lane struct {
 	Name string // of its worker
 	Bars []Bar
@@ -127,7 +127,7 @@ func (l Lane) thin(n int, end corral.Seconds) []Bar {
 	return all
 }
 
-// laneNames names the lanes at the axis: each worker once, at its first lane, and only as many as fit.
+// laneNames names the lanes at the axis: each worker once, and only as many as fit.
 type laneNames []Lane
 
 // mostNames is how many names fit beside the lanes.

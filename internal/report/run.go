@@ -16,7 +16,7 @@ import (
 // RunFacts are what corrald knows of a run. Of each task only its last execution is known.
 type RunFacts struct {
 	Run      corral.Run
-	Flow     *workflow.Workflow // as it was run, with what was measured of tasks that are done
+	Flow     *workflow.Workflow // as it was run; once the run is over, with what was measured of tasks that are done
 	Tasks    []api.Task
 	Glideins []corral.Glidein // of the run's cluster, deleted ones too
 	Plan     *Report          // of the plan that the run's label names; nil: none
@@ -30,7 +30,7 @@ type RunReport struct {
 	State    corral.RunState   `json:"state"`
 	Reason   string            `json:"reason,omitempty"` // why it failed, or gets no further
 	Begun    time.Time         `json:"created_at"`
-	Span     corral.Seconds    `json:"span_s"` // until its last task's end, or now
+	Span     corral.Seconds    `json:"span_s"` // until its end, or now
 	Tasks    corral.RunTasks   `json:"tasks"`
 	Workers  int               `json:"workers"`   // that ran tasks of it
 	PeakCPUs int               `json:"peak_cpus"` // most that pilots held at once
@@ -43,12 +43,13 @@ type RunReport struct {
 }
 
 // Spent is where the time went that as many cpus have as pilots ever held at once, from the run's creation to its end,
-// in cpu-seconds.
+// in cpu-seconds. What other runs of the cluster used counts as idle or dispatch, and so do earlier attempts at a task.
 type Spent struct {
 	Running  corral.Seconds `json:"running_s"`  // tasks
 	Dispatch corral.Seconds `json:"dispatch_s"` // held, and idle while a task was ready for each of them
 	Idle     corral.Seconds `json:"idle_s"`     // held, and no task was ready for them
 	Waiting  corral.Seconds `json:"waiting_s"`  // not held yet, or no longer, while a task was ready for each of them
+	Unneeded corral.Seconds `json:"unneeded_s"` // not held, and no task was ready for them
 }
 
 // Measured is what the tasks of one transformation took, those that ran.
@@ -65,47 +66,53 @@ type Measured struct {
 	Written     int64          `json:"written_bytes"`
 }
 
-// A ran is one execution of a task.
-type ran struct {
-	picture.Span
-	worker string         // its id
-	kind   string         // the task's transformation
-	ready  corral.Seconds // when the last task before it had ended
+// A stay is how long a task was ready, and then ran. One that has not begun is ready until the run's end.
+type stay struct {
+	picture.Span        // while it ran; empty: it has not begun
+	worker       string // its id
+	kind         string // the task's transformation
+	ready        corral.Seconds
+	running      bool // it has not ended
 }
 
 // OfRun makes the report of a run. Tasks and flow are of the same workflow.
 func OfRun(f RunFacts) *RunReport {
 	r := &RunReport{Run: f.Run.ID, Workflow: f.Run.Workflow, State: f.Run.State, Reason: f.Run.Reason,
 		Begun: f.Run.CreatedAt, Tasks: f.Run.Tasks, Report: f.Run.Report, Plan: f.Plan}
-	all := executions(f)
+	r.Span = since(f.Run.CreatedAt, f.Now)
+	if f.Run.State.Over() {
+		r.Span = since(f.Run.CreatedAt, f.Run.EndedAt)
+	}
+	all := stays(f, r.Span)
 	for _, x := range all {
-		r.Span = max(r.Span, x.To)
+		r.Span = max(r.Span, x.To) // clocks of workers differ
 	}
-	if !f.Run.State.Over() {
-		r.Span = max(r.Span, since(f.Run.CreatedAt, f.Now))
-	}
-	held := heldBy(f, all, r.Span)
-	r.Kinds = measured(f)
-	busy, ready := make([]picture.Span, len(all)), make([]picture.Span, len(all))
+	var busy, ready, wanted []picture.Span
+	var begun []stay
 	workers := map[string]bool{}
-	for i, x := range all {
-		busy[i], ready[i] = x.Span, picture.Span{From: x.ready, To: x.From, CPUs: 1}
-		workers[x.worker] = true
+	for _, x := range all {
+		w := picture.Span{From: x.ready, To: x.From, CPUs: x.CPUs}
+		if x.worker == "" {
+			w.To = r.Span
+		} else {
+			begun, busy, workers[x.worker] = append(begun, x), append(busy, x.Span), true
+		}
+		wanted = append(wanted, w)
+		ready = append(ready, picture.Span{From: w.From, To: w.To, CPUs: 1})
 	}
-	r.Workers = len(workers)
-	h, b, q := picture.Sum(held), picture.Sum(busy), picture.Sum(ready)
-	r.PeakCPUs = int(h.Peak())
-	r.Spent = spentOf(h, b, q, r.Span)
+	h, b := picture.Sum(heldBy(f, begun, r.Span)), picture.Sum(busy)
+	r.Workers, r.PeakCPUs, r.Kinds = len(workers), int(h.Peak()), measured(f)
+	r.Spent = spentOf(h, b, picture.Sum(wanted), r.Span)
 	r.figures = []picture.Figure{
-		ganttOf(r, all),
+		ganttOf(r, begun),
 		picture.Staircase{Title: "Cpus", Since: "the run's beginning", Held: h, Busy: b},
-		picture.Queue{Title: "Tasks that waited for a cpu", Ready: q, End: r.Span},
+		picture.Queue{Title: "Tasks that waited for a cpu", Ready: picture.Sum(ready), End: r.Span},
 	}
 	return r
 }
 
-// executions are the last ones of tasks that have run, or run now.
-func executions(f RunFacts) (all []ran) {
+// stays are those of tasks that were ready, by when they began.
+func stays(f RunFacts, end corral.Seconds) (all []stay) {
 	index := make(map[string]int, len(f.Flow.Tasks)) // :: id → task
 	for i := range f.Flow.Tasks {
 		index[f.Flow.Tasks[i].ID] = i
@@ -118,21 +125,49 @@ func executions(f RunFacts) (all []ran) {
 	}
 	for _, t := range f.Tasks {
 		i, known := index[t.ID]
-		if !known || t.StartedAt.IsZero() || t.StartedAt.Before(f.Run.CreatedAt) {
-			continue // it never ran, or ran for an earlier run
+		ran := !t.StartedAt.IsZero() && (t.EndedAt.IsZero() || t.EndedAt.After(f.Run.CreatedAt)) // not for another run
+		if !known || !ran && t.State != corral.TaskReady {
+			continue
 		}
-		x := ran{worker: t.Worker, kind: kindOf(&f.Flow.Tasks[i]),
-			Span: picture.Span{From: since(f.Run.CreatedAt, t.StartedAt), CPUs: max(1, f.Flow.Tasks[i].CPUs)}}
-		if x.To = since(f.Run.CreatedAt, t.EndedAt); t.EndedAt.IsZero() {
-			x.To = max(x.From, since(f.Run.CreatedAt, f.Now))
-		}
+		x := stay{kind: kindOf(&f.Flow.Tasks[i])}
+		x.CPUs = max(1, f.Flow.Tasks[i].CPUs)
 		for _, p := range f.Flow.Graph.Parents(i) {
 			x.ready = max(x.ready, ended[p])
 		}
-		x.ready = min(x.ready, x.From)
+		if ran {
+			x.worker, x.running = t.Worker, t.EndedAt.IsZero()
+			x.From, x.To = since(f.Run.CreatedAt, t.StartedAt), end
+			if !x.running {
+				x.To = since(f.Run.CreatedAt, t.EndedAt)
+			}
+			x.ready = min(x.ready, x.From)
+		}
 		all = append(all, x)
 	}
-	slices.SortStableFunc(all, func(a, b ran) int { return cmp.Compare(a.From, b.From) })
+	slices.SortStableFunc(all, func(a, b stay) int { return cmp.Compare(a.From, b.From) })
+	return waiting(f, all)
+}
+
+// waiting takes tasks for ready that a worker has and has no cpu for: which of them run, it alone knows, and mostly it
+// is those that it has had for longest. Only of workers of known pilots it is known how many cpus they have.
+func waiting(f RunFacts, all []stay) []stay {
+	cpus := make(map[string]int) // :: tag → cpus of a worker
+	for _, g := range f.Glideins {
+		for _, a := range g.Attempts {
+			cpus[a.Tag] = g.CPUs
+		}
+	}
+	used := make(map[string]int) // :: worker → cpus
+	for i := range all {
+		x := &all[i]
+		tag, _, _ := strings.Cut(x.worker, "/")
+		if !x.running || cpus[tag] == 0 {
+			continue
+		}
+		if used[x.worker] += x.CPUs; used[x.worker] > cpus[tag] {
+			x.worker, x.running, x.From, x.To = "", false, 0, 0
+		}
+	}
 	return all
 }
 
@@ -141,7 +176,7 @@ func kindOf(t *workflow.Task) string { return cmp.Or(t.Name, t.ID) }
 
 // heldBy is what pilots held of the run's time. A worker whose pilot is not known held its cpus from its first task to
 // its last.
-func heldBy(f RunFacts, all []ran, end corral.Seconds) (held []picture.Span) {
+func heldBy(f RunFacts, all []stay, end corral.Seconds) (held []picture.Span) {
 	pilots := make(map[string]bool) // :: tag → held something
 	for _, g := range f.Glideins {
 		for _, a := range g.Attempts {
@@ -183,7 +218,7 @@ func measured(f RunFacts) []Measured {
 	for i := range f.Flow.Tasks {
 		w := &f.Flow.Tasks[i]
 		t := state[w.ID]
-		if t == nil || t.StartedAt.IsZero() || t.EndedAt.IsZero() {
+		if t == nil || t.StartedAt.IsZero() || !t.EndedAt.After(f.Run.CreatedAt) {
 			continue
 		}
 		k, known := index[kindOf(w)]
@@ -196,6 +231,9 @@ func measured(f RunFacts) []Measured {
 		m.Sum, m.Most = m.Sum+took, max(m.Most, took)
 		if t.State == corral.TaskFailed {
 			m.Failed++
+		}
+		if f.Run.Report == nil { // what the file says of executions is of another run
+			continue
 		}
 		m.CPU += corral.Seconds(w.CPUTime)
 		m.MemoryBytes = max(m.MemoryBytes, w.MemoryBytes)
@@ -228,7 +266,10 @@ func spentOf(held, busy, ready picture.Levels, end corral.Seconds) (s Spent) {
 		s.Running += corral.Seconds(runs * span)
 		s.Dispatch += corral.Seconds(min(idle, waits) * span)
 		s.Idle += corral.Seconds((idle - min(idle, waits)) * span)
-		s.Waiting += corral.Seconds(max(0, min(peak, runs+waits)-max(has, runs)) * span)
+		lacking := max(0, peak-max(has, runs))
+		waiting := min(lacking, max(0, runs+waits-max(has, runs)))
+		s.Waiting += corral.Seconds(waiting * span)
+		s.Unneeded += corral.Seconds((lacking - waiting) * span)
 	}
 	return s
 }
@@ -247,7 +288,7 @@ func (c *cursor) at(l picture.Levels, at corral.Seconds) float64 {
 }
 
 // ganttOf draws each worker's tasks in as many lanes as ran at once there.
-func ganttOf(r *RunReport, all []ran) picture.Gantt {
+func ganttOf(r *RunReport, all []stay) picture.Gantt {
 	g := picture.Gantt{Title: fmt.Sprintf("Run %d: %s", r.Run, r.Workflow), End: r.Span}
 	kinds := map[string]int{}
 	for i, k := range r.Kinds {
@@ -262,7 +303,7 @@ func ganttOf(r *RunReport, all []ran) picture.Gantt {
 			order = append(order, x.worker)
 		}
 		kind, known := kinds[x.kind]
-		if !known { // only tasks of it that still run
+		if !known { // no task of it has ended
 			kind, kinds[x.kind] = len(g.Kinds), len(g.Kinds)
 			g.Kinds = append(g.Kinds, x.kind)
 		}

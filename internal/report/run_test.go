@@ -67,17 +67,18 @@ func TestWhereTheTimeWent(t *testing.T) {
 	r := report.OfRun(runFacts(t))
 	second := corral.Seconds(time.Second)
 	want := report.Spent{
-		Running: 16 * second, // 4 + 6 + 3 + 3
-		// the first second, before a; and between a and b
-		Dispatch: 2 * second,
-		// b runs from 6 to 10, and c and d are ready
-		Waiting: 5 * second, // and for c between a and b
+		Running:  16 * second, // 4 + 6 + 3 + 3
+		Dispatch: 2 * second,  // the first second, before a; and between a and b
+		Idle:     1 * second,  // after d, until the run's end
+		// for c between a and b, while b runs alone from 6 to 10, and for d from 12 to 13, when the first pilot is gone
+		Waiting: 6 * second,
+		// until a has ended, and while d runs, and after that
+		Unneeded: 9 * second,
 	}
-	want.Waiting += 1 * second // from 12 to 13 the first pilot is gone, and d is ready
 	if diff := cmp.Diff(want, r.Spent); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if r.Span != 16*second || r.Workers != 2 || r.PeakCPUs != 2 {
+	if r.Span != 17*second || r.Workers != 2 || r.PeakCPUs != 2 {
 		t.Errorf("span %s, %d workers, %d cpus at most", r.Span, r.Workers, r.PeakCPUs)
 	}
 	kinds := []report.Measured{
@@ -86,6 +87,38 @@ func TestWhereTheTimeWent(t *testing.T) {
 	}
 	if diff := cmp.Diff(kinds, r.Kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+}
+
+// Of a run that goes on, tasks run until now: as many as their worker has cpus, and the others are ready, as are those
+// that no worker has. A ready task counts with its cpus. What an earlier execution measured is not shown.
+func TestARunThatGoesOn(t *testing.T) {
+	t.Parallel()
+	f := runFacts(t)
+	second := corral.Seconds(time.Second)
+	f.Run.State, f.Run.EndedAt = corral.RunRunning, time.Time{}
+	f.Now = f.Run.CreatedAt.Add(20 * time.Second)
+	f.Glideins = f.Glideins[:1]
+	f.Glideins[0].Attempts[0].EndedAt = time.Time{}
+	f.Flow.Tasks[0].MemoryBytes = 1 << 30
+	f.Flow.Tasks[3].CPUs = 8
+	running := func(id string, from time.Duration) api.Task {
+		return api.Task{ID: id, State: corral.TaskRunning, Worker: "one/0", StartedAt: f.Run.CreatedAt.Add(from)}
+	}
+	f.Tasks = []api.Task{f.Tasks[0], running("b", 6*time.Second), running("c", 7*time.Second),
+		{ID: "d", State: corral.TaskReady}}
+	r := report.OfRun(f)
+	want := report.Spent{Running: 18 * second, Dispatch: 2 * second}
+	if diff := cmp.Diff(want, r.Spent); diff != "" || r.Span != 20*second || r.Workers != 1 {
+		t.Errorf("span %s, %d workers (-want +got):\n%s", r.Span, r.Workers, diff)
+	}
+	if len(r.Kinds) != 1 || r.Kinds[0].Tasks != 1 || r.Kinds[0].MemoryBytes != 0 {
+		t.Errorf("kinds %+v", r.Kinds)
+	}
+	f.Glideins = nil // then b and c run side by side, and two cpus are held from 6 on
+	f.Tasks[3].State = corral.TaskWaiting
+	if r := report.OfRun(f); r.PeakCPUs != 2 || r.Spent.Running != (4+14+13)*second {
+		t.Errorf("%d cpus, %+v", r.PeakCPUs, r.Spent)
 	}
 }
 

@@ -118,7 +118,7 @@ type share struct {
 
 // shares names where the time went.
 func (s Spent) shares() []share {
-	all := s.Running + s.Dispatch + s.Idle + s.Waiting
+	all := s.Running + s.Dispatch + s.Idle + s.Waiting + s.Unneeded
 	var shares []share
 	for _, part := range []struct {
 		what string
@@ -128,6 +128,7 @@ func (s Spent) shares() []share {
 		{"dispatch: held, and idle while a task was ready", s.Dispatch},
 		{"idle: held, and no task was ready", s.Idle},
 		{"waiting for workers: not held, while a task was ready", s.Waiting},
+		{"unneeded: not held, and no task was ready", s.Unneeded},
 	} {
 		shares = append(shares, share{part.what, part.time, float64(part.time) / float64(max(1, all))})
 	}

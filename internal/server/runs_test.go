@@ -151,7 +151,7 @@ func TestRun(t *testing.T) {
 	if len(tasks) != 2 || tasks[0].ID != "1st%2F" || tasks[1].State != corral.TaskWaiting {
 		t.Errorf("tasks %+v", tasks)
 	}
-	_, err := f.RunTaskLog(t.Context(), r.ID, "b", "stderr", 0)
+	_, err := f.RunTaskLog(t.Context(), r.ID, "b", api.LogPart{File: "stderr"})
 	wantKind(t, "log of a task that did not run", err, corral.NotFound, "file")
 
 	f.bench.end(t, job, execution.Failed)
@@ -159,7 +159,7 @@ func TestRun(t *testing.T) {
 	if r.State != corral.RunFailed || r.Tasks.Failed != 1 || r.Tasks.Skipped != 1 {
 		t.Errorf("run %+v, want FAILED with a task skipped", r)
 	}
-	if log, err := f.RunTaskLog(t.Context(), r.ID, "1st%2F", "stderr", 0); err != nil || string(log) != "oh\n" {
+	if log, err := f.RunTaskLog(t.Context(), r.ID, "1st%2F", api.LogPart{File: "stderr"}); err != nil || string(log) != "oh\n" {
 		t.Errorf("RunTaskLog() = %q, %v", log, err)
 	}
 	failed := must(f.RunTasks(t.Context(), r.ID, corral.TaskFailed))(t)
