@@ -61,7 +61,8 @@ func (m *Manager) Noted(rows ...corral.Run) []corral.Run {
 		if of.keeps != "" {
 			rows[i].Reason = of.keeps
 		}
-		if rows[i].State == corral.RunRunning { // one that is cancelled ends when its tasks are dead
+		// one that is cancelled ends when its tasks are dead; one that is late, nobody knows when
+		if rows[i].State == corral.RunRunning && of.end.After(time.Now()) {
 			rows[i].ExpectedEnd = of.end
 		}
 	}

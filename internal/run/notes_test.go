@@ -48,7 +48,7 @@ func TestANoteStandsForWhatTheStoreDoesNotKnow(t *testing.T) {
 func TestExpectedEnds(t *testing.T) {
 	t.Parallel()
 	var m Manager
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := time.Now().Add(time.Hour)
 	ends := func(s corral.RunState) time.Time {
 		return m.Noted(corral.Run{ID: 7, State: s})[0].ExpectedEnd
 	}
@@ -61,6 +61,10 @@ func TestExpectedEnds(t *testing.T) {
 		if got := ends(s); !got.IsZero() {
 			t.Errorf("when it is %s it is expected to end at %s", s, got)
 		}
+	}
+	m.notes.expect(7, time.Now().Add(-time.Second))
+	if got := ends(corral.RunRunning); !got.IsZero() {
+		t.Errorf("it was expected to end at %s, which is over", got)
 	}
 	m.notes.forget(7)
 	if got := ends(corral.RunRunning); !got.IsZero() || len(m.notes.of) > 0 {
