@@ -23,18 +23,23 @@ import (
 func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	path := layout{row.Dir}.path(workflowFile)
 	document, err := input.ReadFile(path, workflow.DefaultMaxBytes)
-	if _, gone := os.Stat(row.Dir); errors.Is(gone, fs.ErrNotExist) {
-		return nil, corral.Errorf(corral.Failed, "run %d has lost its directory %s: its tasks and results are gone "+
-			"with it; only its record is left", row.ID, row.Dir)
-	}
 	if err != nil {
-		return nil, corral.ErrorAt(corral.Failed, "dir", "reading the run's workflow: %w", err)
+		return nil, unread(row, corral.Failed, err)
 	}
 	p, err := newPlan(ctx, path, document, row.Options)
 	if err != nil {
 		return nil, err
 	}
 	return p.of(row), nil
+}
+
+// unread is the error about a run whose workflow cannot be read, of a kind.
+func unread(row corral.Run, kind corral.Kind, err error) error {
+	if _, gone := os.Stat(row.Dir); errors.Is(gone, fs.ErrNotExist) {
+		return corral.Errorf(kind, "run %d has lost its directory %s: its tasks and results are gone with it; "+
+			"only its record is left", row.ID, row.Dir)
+	}
+	return corral.ErrorAt(kind, "dir", "reading the run's workflow: %w", err)
 }
 
 // of makes p the plan of a run, which has an id and a directory.

@@ -96,7 +96,7 @@ func Workflow(_ context.Context, row corral.Run) (io.ReadCloser, error) {
 		f, err = input.Open(l.path(workflowFile))
 	}
 	if err != nil {
-		return nil, corral.Errorf(corral.NotFound, "the workflow of run %d cannot be read: %w", row.ID, err)
+		return nil, unread(row, corral.NotFound, err)
 	}
 	return f, nil
 }
