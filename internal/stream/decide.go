@@ -14,8 +14,8 @@ import (
 const (
 	// linger is how long worker jobs stay when no run is left: for the next one of a script that makes several.
 	linger = 3 * time.Second
-	// surplus is how long a worker job may wait for its slot although nothing waits for a worker. Between two levels of
-	// a workflow that is so for moments.
+	// surplus is how long a worker job may wait for its slot although nothing waits for a worker, or its glidein is not
+	// there. Between two levels of a workflow, and after a start of corrald, that is so for moments.
 	surplus = 10 * time.Second
 	// overdue is how long a worker job that waits for its slot, or has one and is about to dial in, counts as one that
 	// comes. Later others are asked for beside it, elsewhere.
@@ -97,7 +97,7 @@ func Decide(now time.Time, w World) (orders []Order) {
 	want := w.demand()
 	orders = removals(w.Jobs, "HTCondor holds it", func(j Job) bool { return j.State == Held })
 	orders = append(orders, removals(w.Jobs, "its glidein is gone", func(j Job) bool {
-		return j.State == Idle && !there[j.Glidein]
+		return j.State == Idle && !there[j.Glidein] && now.Sub(j.Since) > surplus
 	})...)
 	orders = append(orders, removals(w.Jobs, "nothing waits for it", func(j Job) bool {
 		return j.State == Idle && there[j.Glidein] && want == 0 && now.Sub(j.Since) > surplus

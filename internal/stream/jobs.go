@@ -79,6 +79,7 @@ func describe(name, dir string, first int64, starts []Order) condor.Submit {
 		Attributes: classad.Ad{
 			Attribute:     name,
 			"RequestCpus": classad.Expr(requestCPUs), "RequestMemory": classad.Expr(requestMemory),
+			"RequestDisk": int64(1) << 10,
 		},
 	}
 	for i, o := range starts {
