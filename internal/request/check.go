@@ -151,7 +151,7 @@ func CheckRun(in api.NewRun) error {
 // CheckStream checks whether a run can be streamed on its cluster, if that is asked for.
 func CheckStream(o corral.RunOptions, cluster corral.Cluster) error {
 	var k checker
-	k.invalid(o.Stream && cluster.Kind != corral.Condor, "options.stream",
+	k.invalid(o.Stream && cluster.Kind != corral.Condor, "stream",
 		"cluster %s is of kind %s, whose workers take tasks as fast anyway: leave it out, or name a cluster of kind %s",
 		cluster.Name, cluster.Kind, corral.Condor)
 	return k.err
