@@ -47,6 +47,7 @@ type RunOptions struct {
 	DefaultRuntime Seconds `json:"default_runtime_s"`      // assumed of a task without an estimate
 	KeepTasks      bool    `json:"keep_tasks,omitempty"`   // also the directory of an attempt that left only outputs
 	Inputs         string  `json:"inputs,omitempty"`       // how tasks get theirs: LinkInputs, CopyInputs
+	Stream         bool    `json:"stream,omitempty"`       // tasks go to worker jobs, on a cluster of kind Condor
 }
 
 // How tasks get their inputs. What a task lists among its outputs, too, it gets as a copy in any case.

@@ -31,7 +31,7 @@ type corrald struct {
 }
 
 // Queue and Offer make it run.Clusters.
-func (c *corrald) Queue(corral.ClusterID) (run.Queue, error) { return c.queue, nil }
+func (c *corrald) Queue(corral.ClusterID, corral.RunOptions) (run.Queue, error) { return c.queue, nil }
 
 func (c *corrald) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
 	shape := execution.Capacity{Worker: "g/0", CPUs: 2, MemoryMiB: 256, Left: time.Hour}

@@ -126,6 +126,9 @@ func (h *runHandlers) complete(ctx context.Context, in *api.NewRun) (corral.Clus
 	if err != nil {
 		return cluster, err
 	}
+	if err := request.CheckStream(in.Options, cluster); err != nil {
+		return cluster, err
+	}
 	in.WorkflowName = cmp.Or(in.WorkflowName, "workflow")
 	return cluster, cmp.Or(draft.AsPlanned(ctx, h.DB, in), h.desk.Cluster(ctx, in, cluster))
 }
