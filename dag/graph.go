@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Graph is a directed acyclic graph, which nothing changes but Grow. It keeps its edges twice, by parent and by child, in
-// two flat arrays each, so that 100,000 nodes take a few megabytes.
+// A Graph is a directed acyclic graph, which nothing changes but Grow. It keeps its edges twice, by parent and by
+// child, in two flat arrays each, so that 100,000 nodes take a few megabytes.
 type Graph struct {
 	parents  adjacency
 	children adjacency

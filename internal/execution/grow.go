@@ -124,7 +124,8 @@ func add(x *Execution, a *Addition) {
 	for i := first; i < first+a.Count; i++ {
 		x.plan.grow(TaskSpec{
 			ID: TaskID(int(i)), CPUs: a.Needs.CPUs, MemoryMiB: a.Needs.MemoryMiB, GPUs: a.Needs.GPUs,
-			DiskMiB: a.Needs.DiskMiB, Estimate: max(1, a.Estimate).sub(0), Retries: a.Retries, Once: a.Once, Rules: rules,
+			DiskMiB: a.Needs.DiskMiB, Estimate: max(1, a.Estimate).sub(0), Retries: a.Retries, Once: a.Once,
+			Rules: rules,
 		})
 		x.attempts.tasks = append(x.attempts.tasks, taskState{attempt: 1})
 		x.book.of = append(x.book.of, nil)

@@ -31,8 +31,8 @@ func CheckNewTask(in api.NewTask) error {
 		k.invalid(!ok || name == "" || strings.ContainsRune(pair, 0), fmt.Sprintf("environment[%d]", i),
 			"%.40q is not NAME=VALUE", pair)
 	}
-	k.invalid(size > api.MaxWords, "argv", "command, environment and directory have %d bytes together, at most %d may be: "+
-		"put what is long into the note", size, api.MaxWords)
+	k.invalid(size > api.MaxWords, "argv", "command, environment and directory have %d bytes together, at most %d "+
+		"may be: put what is long into the note", size, api.MaxWords)
 	k.invalid(len(in.Note) > api.MaxNote, "note", "%d bytes are more than %d", len(in.Note), api.MaxNote)
 	checkAttributes(&k, in.Attributes)
 	k.invalid(len(in.After) > api.MaxAfter, "after", "%d are more than %d", len(in.After), api.MaxAfter)
@@ -41,7 +41,8 @@ func CheckNewTask(in api.NewTask) error {
 			words(api.Whens))
 	}
 	k.invalid(in.Elements < 0, "elements", "%d is negative", in.Elements)
-	k.unsatisfiable(in.Elements > api.MaxArray, "elements", "an array of %d is larger than %d", in.Elements, api.MaxArray)
+	k.unsatisfiable(in.Elements > api.MaxArray, "elements", "an array of %d is larger than %d", in.Elements,
+		api.MaxArray)
 	k.invalid(in.AtOnce < 0 || in.AtOnce > 0 && in.Elements == 0, "at_once", "it is for an array")
 	return k.err
 }

@@ -16,10 +16,11 @@ type Once struct {
 
 // AddTask adds a task, or an array, to an open run. What is added is in the run's journal when it returns: from then on
 // a repetition under the same key gets the same numbers, whatever became of the answer.
-func (m *Manager) AddTask(ctx context.Context, id corral.RunID, in api.NewTask, of Once) (api.AddedTasks, error) {
-	var added api.AddedTasks
+func AddTask(ctx context.Context, m *Manager, id corral.RunID, in api.NewTask, of Once) (
+	added api.AddedTasks, err error,
+) {
 	var refused error
-	err := driven(ctx, m, id, func(d *driver) { added, refused = d.add(&in, of) })
+	err = driven(ctx, m, id, func(d *driver) { added, refused = d.add(&in, of) })
 	if err == nil {
 		err = refused
 	}
@@ -27,7 +28,7 @@ func (m *Manager) AddTask(ctx context.Context, id corral.RunID, in api.NewTask, 
 }
 
 // Close lets nothing more be added to an open run. To repeat it changes nothing.
-func (m *Manager) Close(ctx context.Context, actor string, id corral.RunID) (corral.Run, error) {
+func Close(ctx context.Context, m *Manager, actor string, id corral.RunID) (corral.Run, error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	var row corral.Run
@@ -45,7 +46,7 @@ func (m *Manager) Close(ctx context.Context, actor string, id corral.RunID) (cor
 // driven has the driver of a run that goes on call fn. A run that is over, or just coming to its end, is a Conflict.
 func driven(ctx context.Context, m *Manager, id corral.RunID, fn func(*driver)) error {
 	for first := true; ; first = false {
-		d, row, err := m.driving(ctx, id)
+		d, row, err := driving(ctx, m, id)
 		if err != nil {
 			return err
 		}
@@ -63,7 +64,7 @@ func driven(ctx context.Context, m *Manager, id corral.RunID, fn func(*driver)) 
 
 // driving returns what drives a run; nil if the run is over. Right after the start of corrald it waits until runs are
 // driven.
-func (m *Manager) driving(ctx context.Context, id corral.RunID) (*driver, corral.Run, error) {
+func driving(ctx context.Context, m *Manager, id corral.RunID) (*driver, corral.Run, error) {
 	if d := m.driver(id); d != nil {
 		return d, corral.Run{}, nil
 	}
@@ -82,7 +83,7 @@ func (m *Manager) driving(ctx context.Context, id corral.RunID) (*driver, corral
 	if row, err = readRow(ctx, m.db, id); err != nil || row.State.Over() {
 		return nil, row, err
 	}
-	return nil, row, corral.Errorf(corral.Unavailable, "run %d is not driven now, for corrald is stopping: ask again", id)
+	return nil, row, corral.Errorf(corral.Unavailable, "run %d is not driven now: ask again", id)
 }
 
 // add adds to the run what a request says, unless it did so before.
@@ -93,7 +94,8 @@ func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
 	}
 	if before, ok := p.grown.keys[of.Key]; ok && of.Key != "" {
 		if before.request != of.Request {
-			return api.AddedTasks{}, corral.Errorf(corral.KeyReused, "key %q was used before with another request", of.Key)
+			const why = "key %q was used before with another request"
+			return api.AddedTasks{}, corral.Errorf(corral.KeyReused, why, of.Key)
 		}
 		return before.added, nil
 	}
@@ -124,7 +126,8 @@ func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
 // close lets nothing more be added.
 func (d *driver) close() (corral.Run, error) {
 	if d.state.plan.grown == nil {
-		return corral.Run{}, corral.Errorf(corral.Conflict, "run %d has a workflow: it ends by itself", d.progress.row.ID)
+		const why = "run %d has a workflow: it ends by itself"
+		return corral.Run{}, corral.Errorf(corral.Conflict, why, d.progress.row.ID)
 	}
 	if execution.Takes(d.state.x) {
 		if err := d.sink.note(execution.Record{At: execution.ToMsec(now()), Closed: true}); err != nil {

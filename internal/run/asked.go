@@ -86,7 +86,7 @@ func entered(id corral.RunID, what string, tasks []string) func(*store.Tx) error
 // obeyed has the driver of a run obey an order; driven is false if the run is over.
 func obeyed(ctx context.Context, m *Manager, id corral.RunID, o order) (row corral.Run, driven bool, err error) {
 	var refused error
-	d, row, err := m.driving(ctx, id)
+	d, row, err := driving(ctx, m, id)
 	if err == nil {
 		driven, err = ask(ctx, d, func(d *driver) {
 			refused = d.obey(o)
@@ -143,8 +143,8 @@ func (p *plan) numbers(ids []string) ([]int, error) {
 	for k, id := range ids {
 		i, ok := p.number(id)
 		if !ok {
-			return nil, corral.ErrorAt(corral.NotFound, "tasks", "run %d has no task %.40q: it has %d, by number", p.run, id,
-				len(p.flow.Tasks))
+			return nil, corral.ErrorAt(corral.NotFound, "tasks", "run %d has no task %.40q: it has %d, by number",
+				p.run, id, len(p.flow.Tasks))
 		}
 		chosen[k] = i
 	}

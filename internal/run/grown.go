@@ -173,7 +173,7 @@ func grownWorkflow(ctx context.Context, row corral.Run) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if len(s.plan.flow.Tasks) == 0 {
-		return nil, corral.Errorf(corral.NotFound, "run %d has no workflow: no task was added to it yet", row.ID)
+		return nil, corral.Errorf(corral.NotFound, "run %d has no workflow: nothing was added to it yet", row.ID)
 	}
 	flow := s.plan.snapshot()
 	if report := s.report(row.CreatedAt); report != nil {
@@ -205,8 +205,8 @@ func (p *plan) addition(in *api.NewTask, of Once) (*execution.Addition, error) {
 	}
 	for k, w := range in.After {
 		if w.Task < 1 || w.Task > first {
-			return nil, corral.ErrorAt(corral.Unsatisfiable, fmt.Sprintf("after[%d]", k), "run %d has no task %d", p.run,
-				w.Task)
+			place := fmt.Sprintf("after[%d]", k)
+			return nil, corral.ErrorAt(corral.Unsatisfiable, place, "run %d has no task %d", p.run, w.Task)
 		}
 		a.After = append(a.After, execution.Wait{Task: int32(w.Task - 1), When: execution.When(w.When)})
 	}

@@ -34,16 +34,7 @@ func (s *state) apply(r execution.Record) (over []int64) {
 // replay applies a record of the past: the jobs that it ended are known to nothing else.
 func (s *state) replay(r execution.Record) { s.apply(r) }
 
-// listing describes all tasks in the order of the workflow. A task that no attempt of has ended has no exit status.
-func (s *state) listing() []api.Task {
-	all := make([]api.Task, len(s.plan.flow.Tasks))
-	for i := range all {
-		all[i] = s.row(i, s.x.Task(i))
-	}
-	return all
-}
-
-// row describes a task.
+// row describes a task. One that no attempt of has ended has no exit status.
 func (s *state) row(i int, t execution.TaskInfo) api.Task {
 	row := api.Task{
 		ID: s.plan.flow.Tasks[i].ID, State: t.State, Attempts: t.Begun, Worker: t.Worker,

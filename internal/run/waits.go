@@ -59,14 +59,12 @@ func (c *Choice) page(n int, state func(i int) corral.TaskState, row func(i int)
 
 // TaskPage lists a page of the tasks of a run, in the order of its workflow. next is where the next page begins after;
 // 0: there is none.
-func (m *Manager) TaskPage(ctx context.Context, id corral.RunID, c Choice) (tasks []api.Task, next int64, err error) {
+func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
+	tasks []api.Task, next int64, err error,
+) {
 	err = lookThrough(ctx, m, id, func(s *state) {
-		var info execution.TaskInfo
 		tasks, next = c.page(len(s.plan.flow.Tasks), func(i int) corral.TaskState { return s.x.Task(i).State },
-			func(i int) api.Task {
-				info = s.x.Task(i)
-				return s.row(i, info)
-			})
+			func(i int) api.Task { return s.row(i, s.x.Task(i)) })
 	}, func(_ corral.Run, x *index) {
 		all := x.listed()
 		tasks, next = c.page(len(all), func(i int) corral.TaskState { return all[i].State },
@@ -77,8 +75,8 @@ func (m *Manager) TaskPage(ctx context.Context, id corral.RunID, c Choice) (task
 
 // AwaitTasks returns when the tasks that are asked for by number are over, all of them, or their run is; or when ctx
 // ends, with its error.
-func (m *Manager) AwaitTasks(ctx context.Context, id corral.RunID, c Choice) error {
-	d, _, err := m.driving(ctx, id)
+func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) error {
+	d, _, err := driving(ctx, m, id)
 	if err != nil || d == nil {
 		return err
 	}

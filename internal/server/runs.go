@@ -187,7 +187,7 @@ func (h *runHandlers) resume(c *rest.Call) error {
 func (h *runHandlers) close(c *rest.Call) error {
 	return h.move(c, func(ctx context.Context, id corral.RunID) (r corral.Run, err error) {
 		err = h.UntilStop(ctx, func(ctx context.Context) error {
-			r, err = h.runs.Close(ctx, c.Actor(), id)
+			r, err = run.Close(ctx, h.runs, c.Actor(), id)
 			return err
 		})
 		return r, err

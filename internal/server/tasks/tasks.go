@@ -61,7 +61,7 @@ func (h *Handlers) add(c *rest.Call) error {
 		once := run.Once{Key: c.Key(), Request: hex.EncodeToString(digest[:16])}
 		var added api.AddedTasks
 		err = h.UntilStop(ctx, func(ctx context.Context) (err error) {
-			added, err = h.runs.AddTask(ctx, r.ID, in, once)
+			added, err = run.AddTask(ctx, h.runs, r.ID, in, once)
 			return err
 		})
 		if err != nil {
@@ -114,7 +114,7 @@ func (h *Handlers) list(c *rest.Call) error {
 	if err != nil {
 		return rest.Missing("id", err)
 	}
-	tasks, next, err := h.runs.TaskPage(c.Context(), id, choice)
+	tasks, next, err := run.TaskPage(c.Context(), h.runs, id, choice)
 	if err != nil {
 		return rest.Missing("id", err)
 	}
@@ -143,7 +143,7 @@ func (h *Handlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error
 		defer cancel()
 		choice := choice
 		choice.Numbers = slices.Clone(choice.Numbers)
-		if err := h.runs.AwaitTasks(ctx, id, choice); !errors.Is(err, context.DeadlineExceeded) {
+		if err := run.AwaitTasks(ctx, h.runs, id, choice); !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
 		return nil
