@@ -1,0 +1,76 @@
+// Package submission reads what a user asks of sbatch: on its command line, in the environment, and in the script, each
+// of which overrides what the next says. It decides, and does nothing: whoever calls it reads the files, and submits.
+package submission
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/internal/slurm/notation"
+)
+
+// A Submission is a job as sbatch's user has asked for it, complete and checked. What depends on which jobs there are
+// (dependencies) or on the cluster (partitions, sizes) is for the caller to check.
+type Submission struct {
+	Name   string
+	Script string   // its text, which begins with #!
+	Path   string   // as the user wrote it; empty for --wrap and standard input
+	Args   []string // of the script
+
+	Directory string // absolute
+	Stdio     Stdio
+	Size      Size
+	Limits    Limits
+	Labels    Labels
+	Placing   Placing
+
+	Array       *notation.Array // nil: one job
+	Environment []string        // of the job, as --export has it: without what Slurm itself sets
+	Answer      Answer
+	Ignored     []string // options that were accepted and do nothing here, as the user wrote them
+}
+
+// Stdio says where a job's standard streams lie. Names may hold patterns (notation.Pattern) and are relative to the
+// submission's directory.
+type Stdio struct {
+	Input  string // empty: /dev/null
+	Output string // "slurm-%j.out" or "slurm-%A_%a.out" if the user says nothing
+	Error  string // empty: joined to Output
+	Append bool   // --open-mode=append; otherwise files are truncated
+}
+
+// Size is what a job takes of a worker.
+type Size struct {
+	CPUs        int   // of the whole job: tasks × cpus per task
+	Tasks       int   // --ntasks, which stay within one worker
+	CPUsPerTask int   // 0: not said
+	MemoryMiB   int64 // 0: not said
+	MemoryEach  bool  // MemoryMiB was said for each cpu
+	DiskMiB     int64 // --tmp; 0: not said
+	GPUs        int
+}
+
+// Limits are what happens to a job in the course of time.
+type Limits struct {
+	Time    time.Duration // 0: none
+	Signal  *notation.Warning
+	Requeue bool     // run again if its worker is lost
+	Umask   int      // of the process that called sbatch
+	Rlimits []string // names as in RLIMIT_…, in capitals, that the job takes from sbatch's process
+}
+
+// Labels are kept and shown, and mean nothing here.
+type Labels struct {
+	Account, Comment, Partition, QOS, Reservation string
+}
+
+// Placing says when a job may start.
+type Placing struct {
+	Dependencies notation.Dependencies
+	Nice         int // positive: later than others
+	Priority     int // 0: not said
+}
+
+// Answer says what sbatch does once the job is submitted.
+type Answer struct {
+	Parsable, Quiet, Wait, TestOnly bool
+}
