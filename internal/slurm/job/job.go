@@ -1,6 +1,6 @@
-// Package job shows tasks of an open run as Slurm's jobs. It maps what Corral's API tells of a task to a Job, chooses the
-// jobs that a command asks for, and prints them as squeue, sacct, sinfo, scontrol and sacctmgr do, to the byte: programs
-// read it.
+// Package job shows tasks of an open run as Slurm's jobs. It maps what Corral's API tells of a task to a Job, chooses
+// the jobs that a command asks for, and prints them as squeue, sacct, sinfo, scontrol and sacctmgr do, to the byte:
+// programs read it.
 package job
 
 import (

@@ -69,8 +69,8 @@ func parseDependency(text string) (Dependency, error) {
 	return d, nil
 }
 
-// Text writes conditions as squeue shows them, with a suffix behind each: "(unfulfilled)". A whole array has "_*" behind
-// its id, which array must tell from other jobs.
+// Text writes conditions as squeue shows them, with a suffix behind each: "(unfulfilled)". A whole array has "_*"
+// behind its id, which array must tell from other jobs.
 func (d Dependencies) Text(suffix string, array func(job int) bool) string {
 	separator := ","
 	if d.Any {

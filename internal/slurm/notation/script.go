@@ -61,11 +61,12 @@ func Directives(script string) ([]Directive, error) {
 func splitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
-	inWord, quote := false, byte(0)
-	end := func() {
+	inWord, quote, from := false, byte(0), 0 // from is behind the last whole word
+	end := func(at int) {
 		if inWord {
 			words = append(words, word.String())
 			word.Reset()
+			from = at
 		}
 		inWord = false
 	}
@@ -83,7 +84,7 @@ func splitWords(line string) ([]string, error) {
 		case c == '"' || c == '\'':
 			quote, inWord = c, true
 		case c == ' ' || c == '\t':
-			end()
+			end(i)
 		case c == '#' && !inWord:
 			return words, nil
 		default:
@@ -92,8 +93,8 @@ func splitWords(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("Unmatched `%c` in [%s]", quote, strings.TrimLeft(line, " \t")) //nolint:staticcheck
+		return nil, fmt.Errorf("Unmatched `%c` in [%s]", quote, line[from:]) //nolint:staticcheck
 	}
-	end()
+	end(len(line))
 	return words, nil
 }

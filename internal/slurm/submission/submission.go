@@ -24,7 +24,7 @@ type Submission struct {
 	Placing   Placing
 
 	Array       *notation.Array // nil: one job
-	Environment []string        // of the job, as --export has it: without what Slurm itself sets
+	Environment Environment
 	Answer      Answer
 	Ignored     []string // options that were accepted and do nothing here, as the user wrote them
 }
@@ -49,25 +49,32 @@ type Size struct {
 	GPUs        int
 }
 
+// An Environment is what a job gets of the environment of whoever called sbatch.
+type Environment struct {
+	Variables []string // NAME=VALUE; without what Slurm sets in every job
+	Export    string   // what followed --export: SLURM_EXPORT_ENV in the job; empty if nothing did
+	Login     bool     // the job's environment begins as that of the user's login on the worker
+}
+
 // Limits are what happens to a job in the course of time.
 type Limits struct {
 	Time    time.Duration // 0: none
 	Signal  *notation.Warning
 	Requeue bool     // run again if its worker is lost
-	Umask   int      // of the process that called sbatch
-	Rlimits []string // names as in RLIMIT_…, in capitals, that the job takes from sbatch's process
+	Umask   int      // of the process that called sbatch, or what SLURM_UMASK says
+	Rlimits []string // limits of sbatch's process that the job takes over, of AllRlimits
 }
 
 // Labels are kept and shown, and mean nothing here.
 type Labels struct {
-	Account, Comment, Partition, QOS, Reservation string
+	Account, Comment, Partition, QOS string
 }
 
 // Placing says when a job may start.
 type Placing struct {
 	Dependencies notation.Dependencies
-	Nice         int // positive: later than others
-	Priority     int // 0: not said
+	KillInvalid  bool // cancel the job, rather than show it as waiting, once its dependencies cannot be met
+	Nice         int  // positive: later than others
 }
 
 // Answer says what sbatch does once the job is submitted.
