@@ -23,6 +23,26 @@ const (
 	Optional
 )
 
+// Options reads a list of options that need no more words: "all|a name|n= jobs|j?" has one without an argument, one
+// with, and one whose argument is optional.
+func Options(list string) []Option {
+	var options []Option
+	for text := range strings.FieldsSeq(list) {
+		o := Option{Long: strings.TrimRight(text, "=?")}
+		switch text[len(o.Long):] {
+		case "=":
+			o.Argument = Required
+		case "?":
+			o.Argument = Optional
+		}
+		if long, short, ok := strings.Cut(o.Long, "|"); ok {
+			o.Long, o.Short = long, short[0]
+		}
+		options = append(options, o)
+	}
+	return options
+}
+
 // A Given is an option that was given. A word that is no option has no Name, and is the Value.
 type Given struct{ Name, Value string }
 
