@@ -14,10 +14,10 @@ import (
 // A field is one that sacct knows. Without step, it says of the job's only step, the batch script, what it says of the
 // job.
 type field struct {
-	name  string
-	width int // to the left if negative
-	value func(*row) string
-	step  func(*row) string
+	name  string            // as it stands above
+	width int               // to the left if negative
+	value func(*row) string // of the job
+	step  func(*row) string // of its script; nil: the same
 }
 
 // empty is what a step says where only jobs have something to say.
@@ -36,26 +36,31 @@ var fields = []field{
 	{"ConsumedEnergy", 14, empty, fixed("0")}, {"Container", 19, empty, nil},
 	{"CPUTime", 10, func(r *row) string { return notation.FullClock(cpuTime(r)) }, nil},
 	{"CPUTimeRAW", 10, func(r *row) string { return whole(cpuTime(r)) }, nil},
+	// Of steps by srun, which are not told apart.
 	{"DerivedExitCode", 15, fixed("0:0"), empty},
 	{"Elapsed", 10, func(r *row) string { return notation.FullClock(r.elapsed()) }, nil},
 	{"ElapsedRaw", 10, func(r *row) string { return whole(r.elapsed()) }, nil},
 	{"Eligible", 19, func(r *row) string { return moment(r.Times.Eligible, "Unknown") }, begun},
 	{"End", 19, func(r *row) string { return moment(r.Times.Ended, "Unknown") }, nil},
 	{"ExitCode", 8, exitCode, stepExitCode},
+	// Its second word is spelled so.
 	{"Flags", 19, func(r *row) string { return "SchedMain,StartRecieved" }, empty},
 	{"GID", 6, func(r *row) string { return strconv.Itoa(r.Spec.User.GID) }, empty},
 	{"Group", 9, func(r *row) string { return r.Spec.User.Group }, empty},
+	// As people write it.
 	{"JobID", -12, (*row).id, func(r *row) string { return r.id() + ".batch" }},
 	{"JobIDRaw", -12, (*row).raw, func(r *row) string { return r.raw() + ".batch" }},
 	{"JobName", 10, func(r *row) string { return r.Name }, fixed("batch")}, {"Layout", 9, empty, fixed("Unknown")},
 	{"MaxDiskRead", 12, empty, nil}, {"MaxDiskWrite", 12, empty, nil}, {"MaxRSS", 10, empty, nil},
 	{"MaxVMSize", 10, empty, nil}, {"McsLabel", 12, empty, nil}, {"MinCPU", 10, empty, nil},
 	{"NCPUS", 10, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
+	// More than one is refused.
 	{"NNodes", 8, fixed("1"), nil},
 	{"NodeList", 15, func(r *row) string { return or(r.Node, "None assigned") }, nil}, {"NTasks", 8, empty, fixed("1")},
 	{"Partition", 10, func(r *row) string { return r.Spec.Partition }, empty},
 	{"Priority", 10, func(r *row) string { return strconv.FormatInt(r.Priority, 10) }, empty},
 	{"QOS", 10, func(r *row) string { return or(r.Spec.QOS, "normal") }, empty}, {"QOSRAW", 6, fixed("1"), empty},
+	// The database does not remember it.
 	{"Reason", 22, fixed("None"), empty},
 	{"ReqCPUS", 8, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
 	{"ReqMem", 10, requestedMemory, empty}, {"ReqNodes", 8, fixed("1"), nil},
@@ -95,7 +100,7 @@ func cpuTime(r *row) time.Duration { return r.elapsed() * time.Duration(r.Spec.S
 func waited(r *row) time.Duration {
 	from, to := r.Times.Eligible, r.start()
 	if to.IsZero() {
-		to = r.now
+		to = r.now // it still waits
 	}
 	if from.IsZero() {
 		return 0
@@ -175,16 +180,15 @@ func begun(r *row) string { return moment(r.Times.Started, "Unknown") }
 // An Acct is a call of sacct.
 type Acct struct {
 	Filter
-	format    []shown
-	separator string // between the fields of a line; empty: a table
-	trailing  bool   // also behind the last
-	noHeader  bool
-	jobsOnly  bool // without their steps
-	each      bool // tasks of arrays, each in a line
-	since     string
-	until     string
-	Other     string // "version", "help" or "helpformat", and nothing else is wanted
-	hasFormat bool
+	format    []shown // of -o, or the usual
+	separator string  // between the fields of a line; empty: a table
+	trailing  bool    // also behind the last
+	noHeader  bool    // -n
+	jobsOnly  bool    // without their steps
+	each      bool    // tasks of arrays, each in a line
+	since     string  // -S
+	until     string  // -E
+	Other     string  // "version", "help" or "helpformat", and nothing else is wanted
 }
 
 // A shown field may have a width of its own.
@@ -252,9 +256,9 @@ func (a *Acct) option(g notation.Given) (err error) {
 	case "brief":
 		a.format, err = parseFields(briefFormat)
 	case "parsable":
-		a.separator, a.trailing = "|", true
+		a.separator, a.trailing = "|", true // -p
 	case "parsable2":
-		a.separator, a.trailing = "|", false
+		a.separator, a.trailing = "|", false // -P
 	case "noheader":
 		a.noHeader = true
 	case "allocations":
@@ -285,7 +289,8 @@ func parseFields(list string) ([]shown, error) {
 		i := slices.IndexFunc(fields, func(f field) bool {
 			return len(f.name) >= len(name) && strings.EqualFold(f.name[:len(name)], name)
 		})
-		if exact := slices.IndexFunc(fields, func(f field) bool { return strings.EqualFold(f.name, name) }); exact >= 0 {
+		whole := func(f field) bool { return strings.EqualFold(f.name, name) }
+		if exact := slices.IndexFunc(fields, whole); exact >= 0 {
 			i = exact
 		}
 		if i < 0 {
@@ -313,7 +318,7 @@ func (a *Acct) line(b *strings.Builder, text func(shown) string) {
 		if a.separator == "" {
 			width := max(f.width, -f.width)
 			if len(value) > width && width > 0 {
-				value = value[:width-1] + "+"
+				value = value[:width-1] + "+" // there was more
 			}
 			b.WriteString(cell(value, width, f.width > 0) + " ")
 			continue
@@ -371,7 +376,7 @@ func (a *Acct) window(now time.Time) (from, to time.Time, err error) {
 			return from, to, err
 		}
 		if len(a.States) > 0 {
-			to = from
+			to = from // -s means one moment
 		}
 	}
 	if a.until != "" {

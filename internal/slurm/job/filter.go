@@ -12,19 +12,19 @@ import (
 // A Filter says which jobs a command asks for. What is empty asks for all.
 type Filter struct {
 	Jobs       []notation.JobID
-	States     []State
-	AllStates  bool // "all" was asked for
-	users      []string
-	names      []string
+	States     []State  // any of them
+	AllStates  bool     // "all" was asked for
+	users      []string // names or numbers
+	names      []string // of jobs
 	partitions []string
 	accounts   []string
 	qos        []string
-	me         string
+	me         string // whom --me means
 }
 
 // option takes over an option that squeue and sacct have in common.
 func (f *Filter) option(g notation.Given) (err error) {
-	list := strings.Split(g.Value, ",")
+	list := strings.Split(g.Value, ",") // all of these options have lists
 	switch g.Name {
 	case "jobs":
 		f.Jobs, err = notation.ParseJobIDs(strings.TrimPrefix(g.Value, "="))
@@ -49,7 +49,7 @@ func (f *Filter) option(g notation.Given) (err error) {
 func (f *Filter) states(list []string) error {
 	for _, text := range list {
 		if strings.EqualFold(text, "all") {
-			f.AllStates, f.States = true, nil
+			f.AllStates, f.States = true, nil // also those said before
 			return nil
 		}
 		state, ok := ParseState(text)

@@ -101,10 +101,10 @@ func cpusOf(n Node) (busy, idle, other int) {
 
 // An infoColumn is one that sinfo knows. Those that sum up do not tell nodes apart.
 type infoColumn struct {
-	letter byte
+	letter byte // in -o
 	name   string
 	header string
-	sums   bool
+	sums   bool // over the nodes of a line
 	value  func(*group) string
 }
 
@@ -112,6 +112,7 @@ func same(text string) func(*group) string { return func(*group) string { return
 
 // infoColumns are sinfo's.
 var infoColumns = []infoColumn{
+	// A cluster that is down answers nothing.
 	{'a', "available", "AVAIL", false, same("up")},
 	{'A', "nodeai", "NODES(A/I)", true, func(g *group) string {
 		busy, idle, _ := g.count(nodesOf)
@@ -120,6 +121,7 @@ var infoColumns = []infoColumn{
 	{'B', "maxcpuspernode", "MAX_CPUS_PER_NODE", false, same("UNLIMITED")},
 	{'c', "cpus", "CPUS", false, func(g *group) string { return strconv.Itoa(g.first().CPUs) }},
 	{'C', "cpusstate", "CPUS(A/I/O/T)", true, func(g *group) string { return fourfold(g.count(cpusOf)) }},
+	// Nobody has said.
 	{'d', "disk", "TMP_DISK", false, same("0")},
 	{'D', "nodes", "NODES", true, func(g *group) string { return strconv.Itoa(len(g.nodes)) }},
 	{'E', "reason", "REASON", false, same("none")},
@@ -139,9 +141,12 @@ var infoColumns = []infoColumn{
 	{'n', "nodehost", "HOSTNAMES", false, func(g *group) string { return g.first().Name }},
 	{'N', "nodelist", "NODELIST", true, func(g *group) string { return g.names() }},
 	{'p', "prioritytier", "PRIO_TIER", false, same("1")},
+	// The default, as the only one is.
 	{'P', "partition", "PARTITION", false, func(g *group) string { return g.Name + "*" }},
 	{'r', "root", "ROOT", false, same("no")},
+	// Without the star.
 	{'R', "partitionname", "PARTITION", false, func(g *group) string { return g.Name }},
+	// In nodes.
 	{'s', "size", "JOB_SIZE", false, same("1-infinite")},
 	{'S', "allocnodes", "ALLOCNODES", false, same("all")},
 	{'t', "statecompact", "STATE", false, func(g *group) string { return g.compact() }},
@@ -149,6 +154,7 @@ var infoColumns = []infoColumn{
 	{'w', "weight", "WEIGHT", false, same("1")},
 	{'X', "sockets", "SOCKETS", false, same("1")},
 	{'Y', "cores", "CORES", false, func(g *group) string { return strconv.Itoa(g.first().CPUs) }},
+	// As one socket.
 	{'z', "socketcorethread", "S:C:T", false, func(g *group) string { return fmt.Sprintf("1:%d:1", g.first().CPUs) }},
 	{'Z', "threads", "THREADS", false, same("1")},
 }
@@ -202,19 +208,19 @@ type Info struct {
 	after      string
 	noHeader   bool
 	long       bool
-	eachNode   bool
-	summary    bool
+	eachNode   bool // -N
+	summary    bool // -s
 	partitions []string
-	nodes      []string
-	Other      string // "version" or "help", and nothing else is wanted
+	nodes      []string // -n
+	Other      string   // "version" or "help", and nothing else is wanted
 }
 
 // An infoPrinted column has a text before it. One that fits is as wide as its widest value.
 type infoPrinted struct {
 	before string
 	*infoColumn
-	width int
-	right bool
+	width int  // 0: as wide as its text
+	right bool // a dot stood before the width
 	fits  bool
 }
 
@@ -323,7 +329,7 @@ func (o *Info) Write(w io.Writer, partitions []Partition, now time.Time) error {
 				format[i].width = max(format[i].width, len(p.value(g)))
 			}
 			if p.letter == 'N' {
-				format[i].width++
+				format[i].width++ // as Slurm
 			}
 		}
 	}

@@ -15,10 +15,10 @@ import (
 
 // A column is one that squeue knows: by a letter (-o), by a name (-O), or both.
 type column struct {
-	letter byte
-	name   string
-	header string
-	value  func(*row) string
+	letter byte              // in -o; 0: none
+	name   string            // in -O, in any case
+	header string            // above the column
+	value  func(*row) string // as long as it is; the printer cuts it
 }
 
 // fixed is a column that says the same of all jobs.
@@ -27,31 +27,41 @@ func fixed(text string) func(*row) string { return func(*row) string { return te
 // columns are squeue's. Those of which a personal cluster has nothing say what Slurm says where nobody asks for it.
 var columns = []column{
 	{'a', "account", "ACCOUNT", func(r *row) string { return or(r.Spec.Account, null) }},
+	// Of an array that waits, the array's.
 	{'A', "jobid", "JOBID", (*row).raw},
+	// Where the script runs.
 	{'B', "batchhost", "EXEC_HOST", func(r *row) string { return or(r.Node, "n/a") }},
 	{'c', "mincpus", "MIN_CPUS", func(r *row) string { return strconv.Itoa(max(1, r.Spec.Size.CPUsPerTask)) }},
 	{'C', "numcpus", "CPUS", func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }},
 	{'d', "mintmpdisk", "MIN_TMP_DISK", fixed("0")},
+	// More than one is refused.
 	{'D', "numnodes", "NODES", fixed("1")},
 	{'e', "endtime", "END_TIME", func(r *row) string { return moment(r.end(), "N/A") }},
+	// Only what does not hold yet.
 	{'E', "dependency", "DEPENDENCY", (*row).dependency},
 	{'f', "feature", "FEATURES", fixed(null)},
+	// %F_%K is a job's id, too.
 	{'F', "arrayjobid", "ARRAY_JOB_ID", (*row).array},
 	{'g', "groupname", "GROUP", func(r *row) string { return r.Spec.User.Group }},
 	{'G', "groupid", "GROUP", func(r *row) string { return strconv.Itoa(r.Spec.User.GID) }},
+	// Workers are shared.
 	{'h', "oversubscribe", "OVER_SUBSCRIBE", fixed("OK")},
 	{'H', "sockets", "SOCKETS_PER_NODE", fixed("*")},
-	{'i', "jobarrayid", "JOBID", func(r *row) string { return cut(r.id(), 31) }}, // Slurm's buffer
+	// Slurm's buffer.
+	{'i', "jobarrayid", "JOBID", func(r *row) string { return cut(r.id(), 31) }},
 	{'I', "cores", "CORES_PER_SOCKET", fixed("*")},
 	{'j', "name", "NAME", func(r *row) string { return r.Name }},
 	{'J', "threads", "THREADS_PER_CORE", fixed("*")},
 	{'k', "comment", "COMMENT", func(r *row) string { return or(r.Spec.Comment, null) }},
+	// Or all that wait.
 	{'K', "arraytaskid", "ARRAY_TASK_ID", (*row).arrayTask},
 	{'l', "timelimit", "TIME_LIMIT", func(r *row) string { return r.limit(notation.Clock) }},
 	{'L', "timeleft", "TIME_LEFT", (*row).left},
 	{'m', "minmemory", "MIN_MEMORY", (*row).memory},
+	// Until now, or its end.
 	{'M', "timeused", "TIME", func(r *row) string { return notation.Clock(r.elapsed()) }},
 	{'n', "reqnodes", "REQ_NODES", fixed("")},
+	// Unlike %R, never a reason.
 	{'N', "nodelist", "NODELIST", func(r *row) string { return r.Node }},
 	{'o', "command", "COMMAND", func(r *row) string { return or(r.Spec.Command.Line, null) }},
 	{'O', "contiguous", "CONTIGUOUS", fixed("0")},
@@ -60,7 +70,9 @@ var columns = []column{
 	{'q', "qos", "QOS", func(r *row) string { return or(r.Spec.QOS, "normal") }},
 	{'Q', "prioritylong", "PRIORITY", func(r *row) string { return strconv.FormatInt(r.Priority, 10) }},
 	{'r', "reason", "REASON", func(r *row) string { return string(r.Reason) }},
+	// The last of the usual columns.
 	{'R', "reasonlist", "NODELIST(REASON)", (*row).where},
+	// Of machines long gone.
 	{'s', "selectjobinfo", "", fixed("")},
 	{'S', "starttime", "START_TIME", func(r *row) string { return moment(r.start(), "N/A") }},
 	{'t', "statecompact", "ST", func(r *row) string { return r.State.Code() }},
@@ -77,6 +89,7 @@ var columns = []column{
 	{'Y', "schednodes", "SCHEDNODES", fixed(null)},
 	{'z', "sct", "S:C:T", fixed("*:*:*")},
 	{'Z', "workdir", "WORK_DIR", func(r *row) string { return r.Spec.Files.Directory }},
+	// As wait(2) has it.
 	{0, "exit_code", "EXIT_CODE", func(r *row) string { return strconv.Itoa(r.Exit.Status<<8 | r.Exit.Signal) }},
 	{0, "maxcpus", "MAX_CPUS", func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }},
 	{0, "numtasks", "TASKS", func(r *row) string { return strconv.Itoa(r.Spec.Size.Tasks) }},
@@ -91,10 +104,10 @@ func cut(text string, length int) string { return text[:min(len(text), length)] 
 
 // A printed column has a text before it.
 type printed struct {
-	before string
+	before string // between it and the last column
 	*column
-	width int
-	right bool
+	width int  // 0: as wide as its text
+	right bool // a dot stood before the width
 }
 
 // isTime says whether the column has spans of time, which are never cut.
@@ -103,13 +116,13 @@ func (c *column) isTime() bool { return c.letter == 'l' || c.letter == 'L' || c.
 // A Queue is a call of squeue.
 type Queue struct {
 	Filter
-	format   []printed
-	after    string // the last column
-	noHeader bool
-	long     bool // the time stands above
-	each     bool // tasks of arrays, each in a line
-	sort     []string
-	Other    string // "version" or "help", and nothing else is wanted
+	format   []printed // of -o, of -O, or the usual
+	after    string    // the last column
+	noHeader bool      // -h
+	long     bool      // the time stands above
+	each     bool      // tasks of arrays, each in a line
+	sort     []string  // letters of columns, with a minus for the other way round
+	Other    string    // "version" or "help", and nothing else is wanted
 }
 
 // Formats that squeue has unless another is asked for.
@@ -151,7 +164,7 @@ func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, 
 		format := or(getenv("SQUEUE_FORMAT"), queueFormat)
 		switch {
 		case q.long:
-			format = longFormat
+			format = longFormat // -l beats the environment
 		case q.sort != nil && q.sort[0] == "start":
 			format = startFormat
 		}
@@ -171,14 +184,14 @@ func (q *Queue) option(g notation.Given) (err error) {
 	case "long":
 		q.long = true
 	case "start":
-		q.sort, q.States = []string{"start"}, []State{Pending}
+		q.sort, q.States = []string{"start"}, []State{Pending} // --start; no column is called so
 	case "sort":
 		q.sort = strings.Split(g.Value, ",")
 	case "format":
 		q.format, q.after, err = parseFormat(g.Value, columns)
 	case "Format":
 		q.format, err = parseNames(g.Value)
-		q.after = ""
+		q.after = "" // nothing stands between the columns
 	case "version", "help", "usage":
 		q.Other = g.Name
 	case "steps", "iterate", "json", "yaml", "licenses", "reservation", "nodelist":
@@ -200,15 +213,15 @@ func parseFormat(format string, columns []column) (list []printed, after string,
 		rest = strings.TrimLeft(rest, ".")
 		letter := strings.TrimLeft(rest, "0123456789")
 		p.width, _ = strconv.Atoi(cut(rest[:len(rest)-len(letter)], 4))
-		if letter == "" {
+		if letter == "" { // a width, and nothing behind it
 			return list, after, nil
 		}
 		format = letter[1:]
-		if letter[0] == '%' {
+		if letter[0] == '%' { // not even the %
 			continue
 		}
 		i := slices.IndexFunc(columns, func(c column) bool { return c.letter == letter[0] && letter[0] != 0 })
-		if i < 0 {
+		if i < 0 { // as Slurm, at the first
 			//nolint:staticcheck // Slurm's words
 			return nil, "", fmt.Errorf("Invalid job format specification: %c", letter[0])
 		}
@@ -276,7 +289,7 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 func (q *Queue) order(list []row) {
 	by := q.sort
 	if len(by) == 0 {
-		by = []string{"P", "t", "-p"}
+		by = []string{"P", "t", "-p"} // as Slurm, if nobody says otherwise
 	}
 	slices.SortStableFunc(list, func(a, b row) int {
 		for _, key := range by {

@@ -17,8 +17,8 @@ const null = "(null)"
 // A row is a line of output: a job, or all of an array's tasks that never started and are alike.
 type row struct {
 	*Job
-	tasks []int // numbers of the tasks, if they are several, or one of them has not left the array yet
-	now   time.Time
+	tasks []int     // numbers of the tasks, if they are several, or one of them has not left the array yet
+	now   time.Time // until which what runs has run
 }
 
 // rows makes rows of jobs, which come in the order of their ids. Tasks of an array that have not started are together
@@ -50,7 +50,7 @@ func rows(jobs []Job, each bool, now time.Time) []row {
 // id is the job's as people write it: "12", "12_3", or "12_[1-4]".
 func (r *row) id() string {
 	switch {
-	case r.ArrayID == 0:
+	case r.ArrayID == 0: // no array
 		return strconv.Itoa(r.ID)
 	case r.tasks != nil:
 		return fmt.Sprintf("%d_[%s]", r.ArrayID, notation.ShowNumbers(r.tasks))
@@ -90,7 +90,7 @@ func (r *row) arrayTask() string {
 // elapsed is for how long the job has run.
 func (r *row) elapsed() time.Duration {
 	switch t := r.Times; {
-	case t.Started.IsZero():
+	case t.Started.IsZero(): // it has not begun
 		return 0
 	case t.Ended.IsZero():
 		return max(0, seconds(r.now).Sub(seconds(t.Started)))
@@ -115,7 +115,7 @@ func (r *row) left() string {
 	switch {
 	case r.Spec.TimeLimit == 0:
 		return "UNLIMITED"
-	case left < 0:
+	case left < 0: // it is being killed
 		return "INVALID"
 	}
 	return notation.Clock(left)
@@ -151,7 +151,7 @@ func (r *row) dependency() string {
 	switch {
 	case r.Spec.Dependency == "":
 		return null
-	case r.Reason == ForDependency:
+	case r.Reason == ForDependency: // some may hold: nobody tells which
 		suffix = "(unfulfilled)"
 	case r.Reason == NeverSatisfied:
 		suffix = "(failed)"

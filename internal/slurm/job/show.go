@@ -13,7 +13,7 @@ import (
 // with oneLine (-o) a job is a line. Without an id, all jobs are shown. A job that is not there is ErrNoJob.
 func Show(jobs []Job, id *notation.JobID, details, oneLine bool, now time.Time) (string, error) {
 	var f Filter
-	if id != nil {
+	if id != nil { // one job, or one array
 		f.Jobs = []notation.JobID{*id}
 	}
 	list := rows(f.Select(jobs), f.tasks(), now)
@@ -50,7 +50,8 @@ func show(r *row, details bool) []string {
 		lines = append(lines, "DerivedExitCode=0:0")
 	}
 	lines = append(lines,
-		fmt.Sprintf("RunTime=%s TimeLimit=%s TimeMin=N/A", notation.FullClock(r.elapsed()), r.limit(notation.FullClock)),
+		fmt.Sprintf("RunTime=%s TimeLimit=%s TimeMin=N/A",
+			notation.FullClock(r.elapsed()), r.limit(notation.FullClock)),
 		fmt.Sprintf("SubmitTime=%s EligibleTime=%s", moment(t.Submitted, "Unknown"), moment(t.Eligible, "Unknown")),
 		"AccrueTime="+moment(t.Eligible, "Unknown"),
 		fmt.Sprintf("StartTime=%s EndTime=%s Deadline=N/A",
@@ -65,7 +66,7 @@ func show(r *row, details bool) []string {
 		"ReqNodeList=(null) ExcNodeList=(null)",
 		"NodeList="+r.Node,
 	)
-	if r.Node != "" {
+	if r.Node != "" { // it has been given a worker
 		lines = append(lines, "BatchHost="+r.Node)
 	}
 	lines = append(lines,
@@ -93,9 +94,9 @@ func showRest(r *row, details bool) []string {
 		lines = append(lines, "JOB_GRES="+null,
 			fmt.Sprintf("  Nodes=%s CPU_IDs=0 Mem=%d GRES=", r.Node, s.Size.total()))
 	}
-	per := "Node"
+	per := "Node" // --mem
 	if s.Size.MemoryEach {
-		per = "CPU"
+		per = "CPU" // --mem-per-cpu
 	}
 	lines = append(lines,
 		fmt.Sprintf("MinCPUsNode=%d MinMemory%s=%s MinTmpDiskNode=0", max(1, s.Size.CPUsPerTask), per, r.memory()),
@@ -179,13 +180,13 @@ func Users(words []string, associations []Association) (string, error) {
 	}
 	columns := slices.Clone(userColumns)
 	if !flags["associations"] {
-		columns = columns[:3]
+		columns = columns[:3] // of the user, and not of what it may use
 	}
 	var names []string
 	for _, word := range rest[2:] {
 		key, value, set := strings.Cut(word, "=")
 		switch {
-		case !set:
+		case !set: // a name alone is a user
 			names = append(names, word)
 		case strings.EqualFold(key, "format"):
 			if columns, err = parseUserColumns(value); err != nil {

@@ -7,14 +7,14 @@ type State string
 
 // The states that a job of a shim can be in.
 const (
-	Pending   State = "PENDING"
-	Running   State = "RUNNING"
-	Completed State = "COMPLETED"
-	Failed    State = "FAILED"
-	Cancelled State = "CANCELLED"
-	Timeout   State = "TIMEOUT"
-	OutOfMem  State = "OUT_OF_MEMORY"
-	NodeFail  State = "NODE_FAIL"
+	Pending   State = "PENDING"       // waits for others, or for a worker
+	Running   State = "RUNNING"       // on a worker
+	Completed State = "COMPLETED"     // with status 0
+	Failed    State = "FAILED"        // with another status, by a signal, or never started
+	Cancelled State = "CANCELLED"     // by its user, running or not
+	Timeout   State = "TIMEOUT"       // killed when its time was over
+	OutOfMem  State = "OUT_OF_MEMORY" // killed when it used too much
+	NodeFail  State = "NODE_FAIL"     // its worker was lost, and it is not to run again
 )
 
 // codes has all states of Slurm, in the order in which squeue names them to who asks for another, and their codes. All
@@ -59,11 +59,11 @@ type Reason string
 // The reasons that squeue may show.
 const (
 	None           Reason = "None"
-	ForDependency  Reason = "Dependency"
-	ForResources   Reason = "Resources"
-	ForPriority    Reason = "Priority"
-	ForArray       Reason = "JobArrayTaskLimit"
-	NeverSatisfied Reason = "DependencyNeverSatisfied"
+	ForDependency  Reason = "Dependency"               // what it waits for has not come yet
+	ForResources   Reason = "Resources"                // the next that a worker gets
+	ForPriority    Reason = "Priority"                 // after that one
+	ForArray       Reason = "JobArrayTaskLimit"        // enough of its array run
+	NeverSatisfied Reason = "DependencyNeverSatisfied" // what it waits for cannot come any more
 	NonZeroExit    Reason = "NonZeroExitCode"
 	LaunchFailure  Reason = "JobLaunchFailure" // also of what a signal ended
 	TimeLimit      Reason = "TimeLimit"

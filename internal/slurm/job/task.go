@@ -9,23 +9,23 @@ import (
 
 // A Task is what Corral's API tells of a task of an open run.
 type Task struct {
-	ID         int // of the job: the task's number, and what the shim adds to it
-	Element    int // which of its array, from 0
-	Name       string
-	State      string // waiting, ready, running, done, failed or skipped
-	Cause      string // why it failed: "", memory, time, withdrawn, lost-worker, never
-	Exit       notation.ExitCode
-	Worker     string
-	Begun      int // attempts that a worker was given
-	Times      Times
-	Attributes map[string]string
+	ID         int               // of the job: the task's number, and what the shim adds to it
+	Element    int               // which of its array, from 0
+	Name       string            // as --job-name has it
+	State      string            // waiting, ready, running, done, failed or skipped
+	Cause      string            // why it failed: "", memory, time, withdrawn, lost-worker, never
+	Exit       notation.ExitCode // of its last attempt
+	Worker     string            // of its last attempt
+	Begun      int               // attempts that a worker was given
+	Times      Times             // Eligible may be zero: Job fills it in
+	Attributes map[string]string // a Spec, written by Attributes
 }
 
 // A Reader makes jobs of tasks. It remembers the arrays that it has seen, and that one waits for resources: the others
 // wait for that one. The zero value is ready.
 type Reader struct {
-	arrays map[string]*notation.Array
-	first  bool // a job that waits for resources was seen
+	arrays map[string]*notation.Array // what followed --array :: read
+	first  bool                       // a job that waits for resources was seen
 }
 
 // firstPriority is the priority of Slurm's first job; each later one has less.
@@ -49,9 +49,9 @@ func (r *Reader) Job(t Task) Job {
 		j.State, j.Reason = Pending, r.waitsFor(t.State, spec)
 		j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 	case "running":
-		j.State, j.Times.Ended = Running, time.Time{}
+		j.State, j.Times.Ended = Running, time.Time{} // what is known of its end is of an attempt before
 	case "done":
-		j.State = Completed
+		j.State = Completed // whatever it waited for
 	default:
 		j.fail(t)
 	}
@@ -68,7 +68,7 @@ func (r *Reader) waitsFor(state string, spec *Spec) Reason {
 		return NeverSatisfied
 	case state == "waiting" && spec.Dependency != "":
 		return ForDependency
-	case state == "waiting":
+	case state == "waiting": // for others of its array, of which only some run at a time
 		return ForArray
 	case !r.first:
 		r.first = true
@@ -87,7 +87,7 @@ func (j *Job) fail(t Task) {
 	case "lost-worker":
 		j.State, j.Reason, j.Exit = NodeFail, NodeDown, notation.ExitCode{}
 	case "never":
-		if !j.Spec.KillOrphan {
+		if !j.Spec.KillOrphan { // it stays where people look for what waits
 			j.State, j.Reason, j.Exit = Pending, NeverSatisfied, notation.ExitCode{}
 			j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 			return
@@ -95,13 +95,13 @@ func (j *Job) fail(t Task) {
 		j.State, j.Exit = Cancelled, notation.ExitCode{}
 	case "withdrawn":
 		j.State, j.Exit = Cancelled, notation.ExitCode{}
-		if t.Begun > 0 {
+		if t.Begun > 0 { // it was asked to end
 			j.Exit.Signal = 15
 		}
 	default:
 		j.State, j.Reason = Failed, NonZeroExit
 		if j.Exit.Status == 0 {
-			j.Reason = LaunchFailure
+			j.Reason = LaunchFailure // a signal, or it could not be started
 		}
 		if j.Exit == (notation.ExitCode{}) {
 			j.Exit.Status = 1 // it failed, and no program has said so

@@ -16,7 +16,7 @@ var ErrArray = errors.New("Invalid job array specification") //nolint:staticchec
 func ParseArray(text string, highest int) (*Array, error) {
 	list, throttle, _ := strings.Cut(text, "%")
 	atOnce, _ := number(throttle) // 0: none, as what is no number is for Slurm, too
-	if list == "" {
+	if list == "" {               // --array= takes back what a script says
 		return nil, nil
 	}
 	tasks, err := parseNumbers(list, highest)

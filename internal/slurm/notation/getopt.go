@@ -67,9 +67,9 @@ func Message(command string, err error) string {
 // A Getopt reads command lines as getopt_long does: -J name, -Jname, --job-name=name, --job-name name, -hn, and long
 // options by the beginnings of their names.
 type Getopt struct {
-	Command string
-	Options []Option
-	Ordered bool // the first word that is no option ends them: what follows is another command's
+	Command string   // the name with which its messages begin
+	Options []Option // in the order in which an ambiguous one is answered
+	Ordered bool     // the first word that is no option ends them: what follows is another command's
 }
 
 // Parse reads words, without the command's name. The options come in their order, by their long names, and then, as
@@ -79,13 +79,13 @@ func (g Getopt) Parse(words []string) (given []Given, rest []string, err error) 
 		word := words[0]
 		words = words[1:]
 		switch {
-		case word == "--":
+		case word == "--": // what follows is no option, whatever it looks like
 			return given, append(rest, words...), nil
 		case strings.HasPrefix(word, "--"):
 			given, words, err = g.long(given, word, words)
-		case len(word) > 1 && word[0] == '-':
+		case len(word) > 1 && word[0] == '-': // a hyphen alone is a file
 			given, words, err = g.short(given, word[1:], words)
-		case g.Ordered:
+		case g.Ordered: // the script, and what follows is its own
 			return given, append(append(rest, word), words...), nil
 		default:
 			rest = append(rest, word)
@@ -125,7 +125,7 @@ func (g Getopt) find(word, name string) (Option, error) {
 	var found []Option
 	for _, option := range g.Options {
 		if option.Long == name {
-			return option, nil
+			return option, nil // though it begins another
 		}
 		if strings.HasPrefix(option.Long, name) {
 			found = append(found, option)
@@ -156,7 +156,7 @@ func (g Getopt) short(given []Given, letters string, rest []string) ([]Given, []
 		case NoArgument:
 			given = append(given, Given{Name: option.Long})
 			continue
-		case Required:
+		case Required: // here or in the next word
 			if value == "" && len(rest) == 0 {
 				return nil, nil, g.usage("option requires an argument -- '%c'", letters[i])
 			}

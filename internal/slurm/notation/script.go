@@ -19,7 +19,7 @@ func CheckScript(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return errors.New("Batch script is empty!") //nolint:staticcheck // Slurm's words, as below
-	case !strings.HasPrefix(text, "#!"):
+	case !strings.HasPrefix(text, "#!"): // a program, say
 		return errors.New("This does not look like a batch script.  The first\n" + //nolint:staticcheck
 			"line must start with #! followed by the path to an interpreter.\nFor instance: #!/bin/sh")
 	case strings.Contains(text, "\x00"):
@@ -38,7 +38,7 @@ func Directives(script string) ([]Directive, error) {
 	var list []Directive
 	n := 0
 	for line := range bytes.Lines([]byte(script)) {
-		n++
+		n++ // also empty lines
 		line = bytes.TrimRight(line, "\n")
 		rest, ok := bytes.CutPrefix(line, []byte("#SBATCH"))
 		if ok && len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\t') {
@@ -73,7 +73,7 @@ func splitWords(line string) ([]string, error) {
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {
-		case quote != 0 && c == quote:
+		case quote != 0 && c == quote: // its end
 			quote = 0
 		case c == '\\' && i+1 < len(line) && quote != '\'':
 			i++

@@ -14,10 +14,10 @@ import (
 // A draft is a submission while options are still being read. Later options override earlier ones.
 type draft struct {
 	Submission
-	help, version bool
-	wrap          *string
-	export        string
-	login         bool
+	help, version bool     // and nothing else is wanted
+	wrap          *string  // nil: there is a script
+	export        string   // what followed --export
+	login         bool     // --get-user-env
 	memories      []string // what memory was said for, the last last: "mem" (the job), "cpu" or "gpu"
 	perGPU        int      // cpus
 	perNode       int      // tasks
@@ -198,7 +198,7 @@ func (d *draft) gpusPerTask(value string) error {
 func gpuCount(what, value string) (int, error) {
 	n, err := positive(value)
 	switch {
-	case value == "0" || value == "none":
+	case value == "0" || value == "none": // takes back what a script says
 		return 0, nil
 	case err != nil && strings.TrimLeft(value, "0123456789") != "":
 		return 0, &notation.Unsupported{What: what, Why: "workers do not say which kind of GPUs they have"}
@@ -213,9 +213,9 @@ func (d *draft) gres(value string) error {
 		switch {
 		case one == "" || name == "none":
 			continue
-		case name != "gpu":
+		case name != "gpu": // fpga, say
 			return &notation.Unsupported{What: "--gres=" + one, Why: "of generic resources, workers have GPUs only"}
-		case !counted:
+		case !counted: // one
 			amount = "1"
 		}
 		if err := d.gpus(amount); err != nil {

@@ -21,8 +21,8 @@ var ErrTooLong = errors.New("Batch job submission failed: " +
 
 // A Caller is who called sbatch, and from where.
 type Caller struct {
-	Environ   []string
-	Directory string
+	Environ   []string // NAME=VALUE
+	Directory string   // absolute
 	Umask     int
 }
 
@@ -155,12 +155,12 @@ func (d *draft) apply(g notation.Given, variable string) error {
 		what = variable + "=" + g.Value
 	}
 	switch {
-	case o.refused != "":
+	case o.refused != "": // by name
 		if o.unless != nil && o.unless(g.Value) {
 			return nil
 		}
 		return &notation.Unsupported{What: what, Why: o.refused}
-	case o.ignored != "":
+	case o.ignored != "": // it does no harm
 		d.Ignored = append(d.Ignored, what)
 		return nil
 	}
@@ -181,11 +181,11 @@ func (d *draft) finish(c *Command, caller Caller) (*Submission, error) {
 	s.Directory = absolute(caller.Directory, s.Directory)
 	switch {
 	case s.Name != "":
-	case c.Wrap != nil:
+	case c.Wrap != nil: // as Slurm calls it
 		s.Name = "wrap"
 	case c.Path != "":
 		s.Name = filepath.Base(c.Path)
-	default:
+	default: // from standard input
 		s.Name = "sbatch"
 	}
 	s.Stdio.complete(s.Array != nil)
@@ -211,7 +211,7 @@ func absolute(directory, path string) string {
 func (f *Stdio) complete(array bool) {
 	switch {
 	case f.Output != "":
-	case array:
+	case array: // each task has its own
 		f.Output = "slurm-%A_%a.out"
 	default:
 		f.Output = "slurm-%j.out"

@@ -11,22 +11,22 @@ import (
 // A Submission is a job as sbatch's user has asked for it, complete and checked. What depends on which jobs there are
 // (dependencies) or on the cluster (partitions, sizes) is for the caller to check.
 type Submission struct {
-	Name   string
+	Name   string   // -J, or what is run
 	Script string   // its text, which begins with #!
 	Path   string   // as the user wrote it; empty for --wrap and standard input
 	Args   []string // of the script
 
-	Directory string // absolute
-	Stdio     Stdio
-	Size      Size
-	Limits    Limits
-	Labels    Labels
-	Placing   Placing
+	Directory string  // absolute
+	Stdio     Stdio   // -i, -o, -e
+	Size      Size    // -c, -n, --mem and their like
+	Limits    Limits  // -t and the like
+	Labels    Labels  // -A, -p and the like
+	Placing   Placing // -d and the like
 
 	Array       *notation.Array // nil: one job
-	Environment Environment
-	Answer      Answer
-	Ignored     []string // options that were accepted and do nothing here, as the user wrote them
+	Environment Environment     // as --export has it
+	Answer      Answer          // --parsable and the like
+	Ignored     []string        // options that were accepted and do nothing here, as the user wrote them
 }
 
 // Stdio says where a job's standard streams lie. Names may hold patterns (notation.Pattern) and are relative to the
@@ -46,7 +46,7 @@ type Size struct {
 	MemoryMiB   int64 // 0: not said
 	MemoryEach  bool  // MemoryMiB was said for each cpu
 	DiskMiB     int64 // --tmp; 0: not said
-	GPUs        int
+	GPUs        int   // of the whole job, of any kind
 }
 
 // An Environment is what a job gets of the environment of whoever called sbatch.
@@ -72,9 +72,9 @@ type Labels struct {
 
 // Placing says when a job may start.
 type Placing struct {
-	Dependencies notation.Dependencies
-	KillInvalid  bool // cancel the job, rather than show it as waiting, once its dependencies cannot be met
-	Nice         int  // positive: later than others
+	Dependencies notation.Dependencies // all of which must hold
+	KillInvalid  bool                  // cancel the job, rather than show it as waiting, once its dependencies cannot be met
+	Nice         int                   // positive: later than others
 }
 
 // Answer says what sbatch does once the job is submitted.
