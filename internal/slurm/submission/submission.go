@@ -72,9 +72,10 @@ type Labels struct {
 
 // Placing says when a job may start.
 type Placing struct {
-	Dependencies notation.Dependencies // all of which must hold
-	KillInvalid  bool                  // cancel the job, rather than show it as waiting, once its dependencies cannot be met
-	Nice         int                   // positive: later than others
+	// Dependencies must all hold.
+	Dependencies notation.Dependencies
+	KillInvalid  bool // cancel the job, rather than show it as waiting, once its dependencies cannot be met
+	Nice         int  // positive: later than others
 }
 
 // Answer says what sbatch does once the job is submitted.
