@@ -49,7 +49,7 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build bin/test/plain bin/test/race networks htcondor slurm peers demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-streams bench-relay bench-sites lint fmt clean
+	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-shim bench-streams bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -151,6 +151,9 @@ bench-schedules: build ## makespans of workflows beside the list schedule, clust
 
 bench-streams: build htcondor ## tasks that stream through an HTCondor pool, beside a job for each of them
 	$(GO) run ./bench/streams -from "$$(scripts/htcondor)"
+
+bench-shim: build slurm peers ## jobs of a second by sbatch and Makeflow, through a real Slurm and through the shim: an hour
+	$(GO) run ./bench/shim
 
 bench-relay: ## connections through a relay and ssh, beside connections without
 	$(GO) test ./bench -run '^$$' -bench Relay
