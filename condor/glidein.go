@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/quote"
 )
 
 // A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the configuration
@@ -242,9 +243,30 @@ func (c GlideinConfig) advertise(set setter) {
 	} else if !isFile(filepath.Join(c.Release, "libexec/condor/condor_gpu_discovery")) {
 		set("MACHINE_RESOURCE_INVENTORY_GPUs", "")
 	}
+	if isFile(filepath.Join(c.Release, openssh, "sshd")) {
+		c.sshToJob(set)
+	}
 	if !isFile(filepath.Join(c.Release, "libexec/condor/curl_plugin")) {
 		set("ENABLE_URL_TRANSFERS", "False")
 	}
+}
+
+// openssh is where a release of a worker package has programs of OpenSSH.
+const openssh = "libexec/openssh"
+
+// sshToJob has the sshd of the release beside a job that somebody wants to look at, and not the machine's, which a
+// worker may lack. Since OpenSSH 9.8 a sshd is several programs, each of which is told where the next one is.
+func (c GlideinConfig) sshToJob(set setter) {
+	set("SSH_TO_JOB_SSHD", "$(RELEASE_DIR)/%s/sshd", openssh)
+	set("SSH_TO_JOB_SSH_KEYGEN", "$(RELEASE_DIR)/%s/ssh-keygen", openssh)
+	set("SSH_TO_JOB_SSHD_CONFIG_TEMPLATE", "$(LIB)/condor_ssh_to_job_sshd_config_template")
+	args := "-i -e -f %f"
+	for _, part := range [][2]string{{"SshdSessionPath", "sshd-session"}, {"SshdAuthPath", "sshd-auth"}} {
+		if file := filepath.Join(c.Release, openssh, part[1]); isFile(file) {
+			args += " -o " + quote.Word(part[0]+"="+file)
+		}
+	}
+	set("SSH_TO_JOB_SSHD_ARGS", "%s", quote.Words(args))
 }
 
 // Prepare makes the folder, closed to others, with the configuration and the token's text in it, and returns the file
