@@ -12,7 +12,7 @@ var layers = [][]string{
 	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
-	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
+	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/report", "internal/request", "planner", "planner/baseline", "workflow/dagman"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
@@ -102,6 +102,9 @@ var edges = map[string]map[string]string{
 		"cost": "ledgers", "internal/disk": "locks the database", root: "what it stores, and the rules by which it changes",
 	},
 	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
+	"workflow/clustered": {
+		"clustering": "which tasks share a job", "workflow": "what it changes", root: "error kinds",
+	},
 	"workflow": {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
 	"embedded/wire": {
@@ -384,10 +387,11 @@ var edges = map[string]map[string]string{
 		"internal/pause": "follows a log", "internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
-		"workflow":        "verb workflow",
-		"workflow/array":  "verb submit",
-		"workflow/dagman": "rescue files",
-		"workflow/format": "reads any format", "workflow/wfformat": "writes what it sends",
+		"workflow":           "verb workflow",
+		"workflow/array":     "verb submit",
+		"workflow/clustered": "clusters what it converts",
+		"workflow/dagman":    "rescue files",
+		"workflow/format":    "reads any format", "workflow/wfformat": "writes what it sends",
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
