@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -39,6 +40,10 @@ type GlideinConfig struct {
 	RuntimeAttribute string
 	PIDAttribute     string     // in which it says its master's process number; "": not said
 	Attributes       classad.Ad // what else it says of itself
+
+	// Fetch is a command that acts as a plugin of HTCondor's file transfer, with HTCondor's arguments behind its own;
+	// none: inputs that are URLs are for others, unless the release has plugins.
+	Fetch []string
 
 	// Draining is set, with Reconfigure, when it is to take no more jobs. Whoever has started it ends it when
 	// [GlideinLog] says that the startd has read this, has told the pool, which would go on matching what it remembers,
@@ -246,7 +251,9 @@ func (c GlideinConfig) advertise(set setter) {
 	if isFile(filepath.Join(c.Release, openssh, "sshd")) {
 		c.sshToJob(set)
 	}
-	if !isFile(filepath.Join(c.Release, "libexec/condor/curl_plugin")) {
+	if len(c.Fetch) > 0 {
+		set("FILETRANSFER_PLUGINS", "$(LOCAL_DIR)/%s", fetchScript)
+	} else if !isFile(filepath.Join(c.Release, "libexec/condor/curl_plugin")) {
 		set("ENABLE_URL_TRANSFERS", "False")
 	}
 }
@@ -281,10 +288,26 @@ func (c GlideinConfig) Prepare(secret string) (config string, err error) {
 			return "", fmt.Errorf("preparing a glidein: %w", err)
 		}
 	}
-	if err := errors.Join(self().Replace(c.config(), text), c.Renew(secret)); err != nil {
+	if err := errors.Join(self().Replace(c.config(), text), c.Renew(secret), c.writeFetch()); err != nil {
 		return "", fmt.Errorf("preparing a glidein: %w", err)
 	}
 	return c.config(), nil
+}
+
+// fetchScript is a file in a glidein's folder: a plugin is a program without arguments of its own.
+const fetchScript = "fetch"
+
+// writeFetch writes the program that Fetch stands for.
+func (c GlideinConfig) writeFetch() error {
+	if len(c.Fetch) == 0 {
+		return nil
+	}
+	script := "#!/bin/sh\nexec"
+	for _, word := range c.Fetch {
+		script += " '" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	name := filepath.Join(c.Dir, fetchScript)
+	return errors.Join(self().Replace(name, script+" \"$@\"\n"), os.Chmod(name, 0o700))
 }
 
 func (c GlideinConfig) config() string { return filepath.Join(c.Dir, "condor_config") }

@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor/transfer"
 	"github.com/corral-pilot/corral/internal/descriptor"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot"
@@ -80,6 +81,7 @@ func app(stdout, stderr io.Writer) *cli.App {
 			hidden(process.HostCommand, "is started by run on another node of its job: keeps one worker there",
 				func(ctx context.Context) error { return pilot.Host(ctx, lg, os.Stdin, stdout) }),
 			hidden(condorworker.TaskCommand, "is started by HTCondor: the program of a job", condorworker.Task),
+			fetch(stdout),
 		},
 	}
 }
@@ -89,6 +91,17 @@ func hidden(name, text string, do func(context.Context) error) *cli.Command {
 	return &cli.Command{
 		Name: name, Hidden: true, OnUsageError: usage, Usage: text,
 		Action: func(c *cli.Context) error { return do(c.Context) },
+	}
+}
+
+// fetch is a plugin of HTCondor's file transfer, whose arguments are HTCondor's.
+func fetch(stdout io.Writer) *cli.Command {
+	return &cli.Command{
+		Name: condorworker.FetchCommand, Hidden: true, SkipFlagParsing: true,
+		Usage: "is started by HTCondor: fetches the inputs of a job that are URLs",
+		Action: func(c *cli.Context) error {
+			return transfer.Default.Command(c.Context, c.Args().Slice(), stdout)
+		},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
 	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", root},
+	{"condor", "condor/eventlog", "condor/transfer", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
@@ -47,6 +47,7 @@ var edges = map[string]map[string]string{
 		"condor/classad": "ads of jobs and daemons", "condor/quote": "values of submit descriptions",
 	}, // HTCondor, and nothing of ours
 	"condor/eventlog": {"condor/classad": "ads in events"},
+	"condor/transfer": {"condor/classad": "what it tells HTCondor"},
 	root:              {"resubmit": "a glidein holds its policy"},
 
 	"plan": {
@@ -258,6 +259,7 @@ var edges = map[string]map[string]string{
 	"internal/pilot/condorworker": {
 		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
 		"condor": "runs a worker's daemons", "condor/classad": "the attributes of a slot",
+		"condor/transfer": "arguments of its plugin",
 		"embedded/parcel": "the tasks of jobs", "internal/disk": "removes what jobs leave",
 		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
 		"internal/pause":         "before another try",
@@ -411,6 +413,7 @@ var edges = map[string]map[string]string{
 		"staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",
 	},
 	"cmd/pilot": {
+		"condor/transfer":     "a command of HTCondor's",
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",
 		"internal/pilot": "wires it", "internal/pilot/condorworker": "the program of jobs",
 		"internal/pilot/process": "names of commands", "internal/pilot/sitejob": "wires it",
