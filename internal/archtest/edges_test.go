@@ -10,9 +10,9 @@ import (
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
 	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", "internal/slurm/job", "internal/slurm/submission", root},
+	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
-	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
+	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/report", "internal/request", "planner", "planner/baseline", "workflow/dagman"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
@@ -48,6 +48,7 @@ var edges = map[string]map[string]string{
 		"condor/classad": "ads of jobs and daemons", "condor/quote": "values of submit descriptions",
 	}, // HTCondor, and nothing of ours
 	"condor/eventlog": {"condor/classad": "ads in events"},
+	"condor/transfer": {"condor/classad": "what it tells HTCondor"},
 	root:              {"resubmit": "a glidein holds its policy"},
 
 	"plan": {
@@ -103,6 +104,9 @@ var edges = map[string]map[string]string{
 		"cost": "ledgers", "internal/disk": "locks the database", root: "what it stores, and the rules by which it changes",
 	},
 	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
+	"workflow/clustered": {
+		"clustering": "which tasks share a job", "workflow": "what it changes", root: "error kinds",
+	},
 	"workflow": {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
 	"embedded/wire": {
@@ -256,6 +260,7 @@ var edges = map[string]map[string]string{
 	"internal/pilot/condorworker": {
 		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
 		"condor": "runs a worker's daemons", "condor/classad": "the attributes of a slot",
+		"condor/transfer": "arguments of its plugin",
 		"embedded/parcel": "the tasks of jobs", "internal/disk": "removes what jobs leave",
 		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
 		"internal/pause":         "before another try",
@@ -410,10 +415,11 @@ var edges = map[string]map[string]string{
 		"internal/pause": "follows a log", "internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
-		"workflow":        "verb workflow",
-		"workflow/array":  "verb submit",
-		"workflow/dagman": "rescue files",
-		"workflow/format": "reads any format", "workflow/wfformat": "writes what it sends",
+		"workflow":           "verb workflow",
+		"workflow/array":     "verb submit",
+		"workflow/clustered": "clusters what it converts",
+		"workflow/dagman":    "rescue files",
+		"workflow/format":    "reads any format", "workflow/wfformat": "writes what it sends",
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
@@ -433,6 +439,7 @@ var edges = map[string]map[string]string{
 		"staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",
 	},
 	"cmd/pilot": {
+		"condor/transfer":     "a command of HTCondor's",
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",
 		"internal/pilot": "wires it", "internal/pilot/condorworker": "the program of jobs",
 		"internal/pilot/process": "names of commands", "internal/pilot/sitejob": "wires it",
