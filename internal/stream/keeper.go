@@ -47,6 +47,7 @@ type keeper struct {
 	fresh    map[int64]bool // worker jobs that were submitted and have not dialled in
 	failures int            // worker jobs in a row that ended so
 	restTill time.Time      // nothing is submitted before
+	stuck    time.Time      // since when a task is stuck; zero: none is
 	silence  time.Duration  // the pause after the last command, if that had no answer; else 0
 	askFrom  time.Time      // HTCondor is not asked before
 }
@@ -65,7 +66,7 @@ func (k *keeper) run(ctx context.Context) {
 
 // step looks at the queue if it is time to, and does what follows.
 func (k *keeper) step(ctx context.Context, now time.Time) {
-	w := k.world()
+	w := k.world(now)
 	k.welcome(w.Workers)
 	if now.Before(k.askFrom) || !k.due(now, w) {
 		return
@@ -95,10 +96,17 @@ func (k *keeper) unanswered(err error) {
 }
 
 // world is what is known without asking HTCondor.
-func (k *keeper) world() World {
+func (k *keeper) world(now time.Time) World {
 	w := World{Glideins: k.cfg.Glideins(), Workers: k.dispatcher.Workers(), Jobs: k.jobs, RestUntil: k.restTill}
 	w.Waiting, w.Held = k.dispatcher.Load()
 	k.roll.fill(&w)
+	switch {
+	case !w.Stuck(now):
+		k.stuck = time.Time{}
+	case k.stuck.IsZero():
+		k.stuck = now
+	}
+	w.StuckFrom = k.stuck
 	return w
 }
 
@@ -192,10 +200,14 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 			leaving[o.Job.ID] = true
 			delete(k.fresh, o.Job.Number)
 		case Rank:
-			w := k.world()
+			var w World
+			k.roll.fill(&w)
 			if err := k.client.Rank(ctx, w.Priority, o.Job.ID); err != nil {
 				return err
 			}
+		case Retire:
+			k.lg.Info("a worker job is retired for a wide task", "number", o.Job.Number, "glidein", o.Job.Glidein)
+			dispatch.Retire(k.dispatcher, order.StreamWorker(o.Job.Glidein, o.Job.Number))
 		}
 	}
 	if err := k.client.Remove(ctx, leaving); err != nil {
