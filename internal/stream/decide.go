@@ -37,10 +37,11 @@ type World struct {
 	StuckFrom time.Time // since when a task is Stuck; zero: none is
 
 	Waiting []matching.Class // the tasks that no worker has, the most urgent first
-	Held    int              // jobs of runs that workers have
+	Behind  int              // cpus for those that wait at a worker, behind others
 
 	Glideins []corral.Worker // of the pool, with what HTCondor says is free there
 	Workers  []corral.Worker // that dialled in, one for each worker job that runs
+	Absent   []string        // ids of those that have no connection
 	Jobs     []Job           // in the schedd's queue
 }
 
@@ -74,6 +75,7 @@ const (
 	Remove             // take it out of the queue
 	Rank               // give it the World's priority
 	Retire             // have it finish what it runs, and leave
+	Bury               // take back what its worker had, which has ended without a word
 )
 
 // An Order is something to be done now.
@@ -81,6 +83,8 @@ type Order struct {
 	Deed Deed
 	Job  Job    // of a Start only Glidein, CPUs and Priority; of a Retire only Glidein and Number
 	Why  string // of a removal
+
+	Worker string // of a Bury
 
 	Need corral.Resources // of a Start: what the slot must have, for a task that waits
 }
@@ -111,7 +115,7 @@ func Decide(now time.Time, w World) (orders []Order) {
 			orders = append(orders, Order{Deed: Rank, Job: j})
 		}
 	}
-	orders = append(orders, w.retirements(now)...)
+	orders = append(append(orders, w.burials()...), w.retirements(now)...)
 	if now.Before(w.RestUntil) {
 		return orders
 	}
@@ -134,13 +138,18 @@ func (w *World) demand() (cpus int) {
 	for _, c := range w.Waiting {
 		cpus += c.Jobs * max(1, c.Needs.CPUs)
 	}
-	have := 0
-	for _, s := range w.Workers {
-		if s.Connected && !s.Draining {
-			have += s.CPUs
+	return cpus + w.Behind
+}
+
+// burials are for workers without connection whose worker job has left the queue: HTCondor has ended what was left of
+// it. While it is there they may come back, until their leases are over.
+func (w *World) burials() (orders []Order) {
+	for _, id := range w.Absent {
+		if !slices.ContainsFunc(w.Jobs, func(j Job) bool { return order.StreamWorker(j.Glidein, j.Number) == id }) {
+			orders = append(orders, Order{Deed: Bury, Worker: id})
 		}
 	}
-	return cpus + max(0, w.Held-have)
+	return orders
 }
 
 // starts are the worker jobs to submit for so many cpus. There is one for each glidein that has something free, the

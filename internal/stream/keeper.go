@@ -98,7 +98,8 @@ func (k *keeper) unanswered(err error) {
 // world is what is known without asking HTCondor.
 func (k *keeper) world(now time.Time) World {
 	w := World{Glideins: k.cfg.Glideins(), Workers: k.dispatcher.Workers(), Jobs: k.jobs, RestUntil: k.restTill}
-	w.Waiting, w.Held = k.dispatcher.Load()
+	w.Waiting, _ = k.dispatcher.Load()
+	w.Behind, w.Absent = dispatch.Behind(k.dispatcher), dispatch.Absent(k.dispatcher)
 	k.roll.fill(&w)
 	switch {
 	case !w.Stuck(now):
@@ -124,14 +125,19 @@ func (k *keeper) welcome(workers []corral.Worker) {
 // due reports whether it is time to look at the queue: soon if there is something to do or something comes, by what was
 // there at the last look. A stream that never had a worker job has none there.
 func (k *keeper) due(now time.Time, w World) bool {
-	begun := k.note.Last > 0
+	begun, rest := k.note.Last > 0, now.Sub(k.lookedAt)
 	switch {
 	case k.lookedAt.IsZero() && begun:
 		return true
-	case len(Decide(now, w)) > 0, len(k.fresh) > 0, k.sentAt.After(k.lookedAt), begun && w.coming(now) > 0:
-		return now.Sub(k.lookedAt) >= lookFast
+	case len(Decide(now, w)) > 0, begun && k.unsettled(now, w):
+		return rest >= lookFast
 	}
-	return begun && (w.Runs > 0 || len(k.jobs) > 0 || len(w.Workers) > 0) && now.Sub(k.lookedAt) >= lookSlow
+	return begun && (w.Runs > 0 || len(k.jobs) > 0 || len(w.Workers) > 0) && rest >= lookSlow
+}
+
+// unsettled reports whether worker jobs come or go of which the last look does not tell the end.
+func (k *keeper) unsettled(now time.Time, w World) bool {
+	return len(k.fresh) > 0 || len(w.Absent) > 0 || k.sentAt.After(k.lookedAt) || w.coming(now) > 0
 }
 
 // look takes in what the queue has.
@@ -208,6 +214,8 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 		case Retire:
 			k.lg.Info("a worker job is retired for a wide task", "number", o.Job.Number, "glidein", o.Job.Glidein)
 			dispatch.Retire(k.dispatcher, order.StreamWorker(o.Job.Glidein, o.Job.Number))
+		case Bury:
+			dispatch.Bury(k.dispatcher, o.Worker)
 		}
 	}
 	if err := k.client.Remove(ctx, leaving); err != nil {
