@@ -36,9 +36,9 @@ func (c *Choice) each(n int, fn func(i int) (more bool)) {
 	}
 }
 
-// page collects a page of the rows of n tasks; row makes one, nil if the task is in none of the states. next is the place of
-// the page's last task if there are more, else 0. It counts in the whole run, not among those in the states: tasks
-// change their states between two pages, their places never.
+// page collects a page of the rows of n tasks; row makes one, nil if the task is in none of the states. next is the
+// place of the page's last task if there are more, else 0. It counts in the whole run, not among those in the states:
+// tasks change their states between two pages, their places never.
 func (c *Choice) page(n int, row func(i int) *api.Task) (tasks []*api.Task, next int64) {
 	last := c.After
 	c.each(n, func(i int) bool {
@@ -57,7 +57,9 @@ func (c *Choice) page(n int, row func(i int) *api.Task) (tasks []*api.Task, next
 }
 
 // in reports whether a state is one of those that are asked for.
-func (c *Choice) in(state corral.TaskState) bool { return len(c.States) == 0 || slices.Contains(c.States, state) }
+func (c *Choice) in(state corral.TaskState) bool {
+	return len(c.States) == 0 || slices.Contains(c.States, state)
+}
 
 // TaskPage lists a page of the tasks of a run, in the order of its workflow. next is where the next page begins after;
 // 0: there is none.
