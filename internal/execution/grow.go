@@ -58,10 +58,10 @@ func Size(x *Execution) int { return len(x.plan.Tasks) }
 // grown is what is kept of tasks that were added.
 type grown struct {
 	closed bool
-	at     Msec        // of the record that is applied
-	tasks  []grownTask // by task
-	wanted map[int32][]*gate
-	news   []int32 // tasks that have begun or ended, of which gates have not heard
+	at     Msec              // of the record that is applied
+	tasks  []grownTask       // by task
+	wanted map[int32][]*gate // :: task → the gates that wait for something of it
+	news   []int32           // tasks that have begun or ended, of which gates have not heard
 }
 
 type grownTask struct {
@@ -74,6 +74,11 @@ type grownTask struct {
 type gate struct {
 	first, count int32
 	pending      map[Wait]bool
+}
+
+// wants reports whether a gate waits for something of a task.
+func (g *gate) wants(task int32) bool {
+	return slices.ContainsFunc(whens, func(when When) bool { return g.pending[Wait{task, when}] })
 }
 
 // awaits reports whether something that a task waits for has not come.
@@ -127,7 +132,7 @@ func add(x *Execution, a *Addition) {
 			DiskMiB: a.Needs.DiskMiB, Estimate: max(1, a.Estimate).sub(0), Retries: a.Retries, Once: a.Once,
 			Rules: rules,
 		})
-		x.attempts.tasks = append(x.attempts.tasks, taskState{attempt: 1})
+		x.attempts.tasks = append(x.attempts.tasks, taskState{attempt: x.attempts.floors[i] + 1})
 		x.book.of = append(x.book.of, nil)
 		x.frontier.missing = append(x.frontier.missing, 0)
 	}
@@ -207,11 +212,12 @@ func spread(c *control) {
 		i := c.grown.news[0]
 		c.grown.news = c.grown.news[1:]
 		all := c.grown.wanted[i]
-		if c.frontier.state(i) >= dag.Done {
-			delete(c.grown.wanted, i)
-		}
 		for _, g := range all {
 			hear(c, g, i)
+		}
+		left := slices.DeleteFunc(all, func(g *gate) bool { return !g.wants(i) })
+		if c.grown.wanted[i] = left; len(left) == 0 {
+			delete(c.grown.wanted, i)
 		}
 	}
 	c.grown.news = nil
@@ -289,7 +295,7 @@ func retryAdded(c *control, tasks []int32) {
 		if i < 0 || int(i) >= len(c.plan.Tasks) || c.frontier.state(i) < dag.Done {
 			continue
 		}
-		if _, hopeless := rearm(c, i); hopeless {
+		if _, hopeless := inVain(c, i, nil); hopeless {
 			continue
 		}
 		switch c.frontier.state(i) {
@@ -315,20 +321,14 @@ func retryAdded(c *control, tasks []int32) {
 	c.attempts.tally.failed = failed
 }
 
-// rearm has a task that is to be tried again wait for what has not come; hopeless: other cannot come any more.
-func rearm(c *control, i int32) (other int32, hopeless bool) {
-	g := c.grown.tasks[i].gate
-	if g == nil {
-		return 0, false
-	}
-	for w := range g.pending {
-		switch stands(c, w) {
-		case come:
-			delete(g.pending, w)
-		case vain:
-			other, hopeless = max(other, w.Task), true
-		default:
-			c.grown.want(g, w.Task)
+// inVain reports whether a task waits for what cannot come any more, and from which other task, unless that is one of
+// those that are tried again, too.
+func inVain(c *control, i int32, again map[int32]bool) (other int32, hopeless bool) {
+	if g := c.grown.tasks[i].gate; g != nil {
+		for w := range g.pending {
+			if stands(c, w) == vain && !again[w.Task] {
+				other, hopeless = max(other, w.Task), true
+			}
 		}
 	}
 	return other, hopeless
@@ -344,13 +344,9 @@ func retriableAdded(x *Execution, tasks []int) (over []int32, err error) {
 		if x.frontier.state(int32(i)) < dag.Done {
 			continue
 		}
-		if g := x.control.grown.tasks[i].gate; g != nil {
-			for w := range g.pending {
-				if stands(x.control, w) == vain && !chosen[w.Task] {
-					return nil, refused(x, i, "waits for task "+x.plan.Tasks[w.Task].ID+
-						", which is over without that; retry that one, too")
-				}
-			}
+		if other, hopeless := inVain(x.control, int32(i), chosen); hopeless {
+			return nil, refused(x, i, "waits for task "+x.plan.Tasks[other].ID+
+				", which is over without that; retry that one, too")
 		}
 		over = append(over, int32(i))
 	}
