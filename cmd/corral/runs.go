@@ -43,6 +43,7 @@ func runsCommand(p *printer) *cli.Command {
 			runs.verb("retry", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return retryTasks(c, p, cl, id)
 			}),
+			runs.verb("close", printing((*api.Client).CloseRun, one(p, runTable))),
 			runs.verb("resume", printing((*api.Client).ResumeRun, one(p, runTable))),
 			runs.verb("tasks", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return listTasks(c, p, cl, id)
