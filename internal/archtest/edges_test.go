@@ -393,7 +393,7 @@ var edges = map[string]map[string]string{
 		"internal/execution": "ranks and drains", "workflow": "makes workflows", "workflow/wfformat": "writes and reads them",
 		root: "counts of tasks",
 	},
-	"bench/shim": {}, // nothing but commands that users have
+	"bench/shim": {}, // nothing but commands that users have; its test asks internal/programs
 	"bench/schedules": {
 		"api": "asks corrald", "clustering": "how tasks become jobs", "dag": "list schedules",
 		"internal/execution": "the work that is played", "internal/personal": "starts corrald",

@@ -2,6 +2,7 @@ package job
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral/internal/slurm/notation"
@@ -21,9 +22,10 @@ type Task struct {
 	Attributes map[string]string // a Spec, written by Attributes
 }
 
-// A Reader makes jobs of tasks. It remembers the arrays that it has seen, and that one waits for resources: the others
+// A Reader makes jobs of tasks. It remembers what it has read, and that one waits for resources: the others
 // wait for that one. The zero value is ready.
 type Reader struct {
+	specs  map[string]*Spec           // what Attributes has written :: read
 	arrays map[string]*notation.Array // what followed --array :: read
 	first  bool                       // a job that waits for resources was seen
 }
@@ -33,7 +35,7 @@ const firstPriority = 4294901760
 
 // Job maps a task to a job. Tasks come in the order of their numbers.
 func (r *Reader) Job(t Task) Job {
-	spec := ParseSpec(t.Attributes)
+	spec := r.spec(t.Attributes)
 	j := Job{
 		ID: t.ID, Name: t.Name, Spec: spec, Node: t.Worker, Restarts: max(0, t.Begun-1), Exit: t.Exit, Times: t.Times,
 		Reason: None, Priority: firstPriority - int64(t.ID+spec.Nice),
@@ -109,6 +111,20 @@ func (j *Job) fail(t Task) {
 	}
 }
 
+// spec reads a Spec, once for all tasks that have the same.
+func (r *Reader) spec(attributes map[string]string) *Spec {
+	text := attributes[Attribute]
+	s, ok := r.specs[text]
+	if !ok {
+		s = ParseSpec(attributes)
+		if r.specs == nil {
+			r.specs = map[string]*Spec{}
+		}
+		r.specs[text] = s
+	}
+	return s
+}
+
 // arrayTask is the number of an element of an array.
 func (r *Reader) arrayTask(text string, element int) int {
 	a, ok := r.arrays[text]
@@ -125,7 +141,7 @@ func (r *Reader) arrayTask(text string, element int) int {
 	return a.At(element)
 }
 
-// texts, numbers and flags say in which attribute which part of a Spec is.
+// texts, numbers and flags say by which key which part of a Spec goes.
 var (
 	texts = []struct {
 		key string
@@ -166,12 +182,21 @@ var (
 	}
 )
 
+// Attribute is the attribute of a task that has its Spec, as lines of key=value. One text is read faster than many are,
+// ten thousand times, and tasks of an array have the same.
+const Attribute = "slurm"
+
+var (
+	escape   = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n")
+)
+
 // Attributes writes a Spec as attributes of a task. What is zero is left out.
 func (s *Spec) Attributes() map[string]string {
-	m := map[string]string{}
+	var b strings.Builder
 	set := func(key, value string, is bool) {
 		if is {
-			m[key] = value
+			b.WriteString(key + "=" + escape.Replace(value) + "\n")
 		}
 	}
 	for _, f := range texts {
@@ -185,23 +210,28 @@ func (s *Spec) Attributes() map[string]string {
 	}
 	set("memory_mib", strconv.FormatInt(s.Size.MemoryMiB, 10), s.Size.MemoryMiB != 0)
 	set("time_limit", s.TimeLimit.String(), s.TimeLimit != 0)
-	return m
+	return map[string]string{Attribute: b.String()}
 }
 
 // ParseSpec reads what Attributes writes. What it cannot read is zero: people may add tasks to a shim's run by
 // themselves, and want to see them.
 func ParseSpec(attributes map[string]string) *Spec {
+	values := map[string]string{}
+	for line := range strings.Lines(attributes[Attribute]) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		values[key] = unescape.Replace(value)
+	}
 	s := &Spec{}
 	for _, f := range texts {
-		*f.of(s) = attributes[f.key]
+		*f.of(s) = values[f.key]
 	}
 	for _, f := range numbers {
-		*f.of(s), _ = strconv.Atoi(attributes[f.key])
+		*f.of(s), _ = strconv.Atoi(values[f.key])
 	}
 	for _, f := range flags {
-		*f.of(s) = attributes[f.key] == "true"
+		*f.of(s) = values[f.key] == "true"
 	}
-	s.Size.MemoryMiB, _ = strconv.ParseInt(attributes["memory_mib"], 10, 64)
-	s.TimeLimit, _ = time.ParseDuration(attributes["time_limit"])
+	s.Size.MemoryMiB, _ = strconv.ParseInt(values["memory_mib"], 10, 64)
+	s.TimeLimit, _ = time.ParseDuration(values["time_limit"])
 	return s
 }
