@@ -95,6 +95,7 @@ var schemas = map[string]any{
 	"NewMirror": api.NewMirror{}, "Mirror": corral.Mirror{}, "MirrorHealth": corral.MirrorHealth{}, "MirrorList": api.List[corral.Mirror]{},
 	"Run": corral.Run{}, "RunOptions": corral.RunOptions{}, "RunTasks": corral.RunTasks{}, "RunReport": corral.RunReport{},
 	"RunList": api.List[corral.Run]{}, "DryRun": api.DryRun{}, "DryRunTask": api.DryRunTask{}, "TaskChoice": api.TaskChoice{},
+	"Output": api.Output{}, "OutputPiece": api.OutputPiece{}, "OutputPlace": api.OutputPlace{}, "OutputFile": api.OutputFile{},
 	"NewPlan": api.NewPlan{}, "NextRun": api.NextRun{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
 	"NewScale": api.NewScale{}, "Scale": corral.Scale{},
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "PlanAsked": plan.Asked{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},

@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/draft"
+	"github.com/corral-pilot/corral/internal/output"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
@@ -60,7 +61,8 @@ func (h *runHandlers) routes() []rest.Route {
 		rest.Get("/v1/runs/:id/tasks", h.tasks, slices.Concat(paging, []string{"state"})...),
 		rest.Post("/v1/runs/:id/tasks/retry", h.ofTasks((*run.Manager).RetryTasks)),
 		rest.Post("/v1/runs/:id/tasks/cancel", h.ofTasks((*run.Manager).CancelTasks)),
-		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file", "after", "last"),
+		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file", "after", "last", "timeout_s"),
+		rest.Post("/v1/runs/:id/output", h.output, "timeout_s"),
 	}
 }
 
@@ -132,22 +134,13 @@ func (h *runHandlers) complete(ctx context.Context, in *api.NewRun) (corral.Clus
 
 // dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
 func (h *runHandlers) dryRun(c *rest.Call) error {
-	var in api.NewRun
-	if _, err := rest.Decode(c, &in); err != nil {
-		return err
-	}
-	var answer api.DryRun
-	err := h.UntilStop(c.Context(), func(ctx context.Context) error {
+	return rest.Ask(h.Adapter, c, func(ctx context.Context, in api.NewRun) (answer api.DryRun, err error) {
 		cluster, err := h.complete(ctx, &in)
 		if err == nil {
 			answer, err = h.runs.DryRun(ctx, cluster, in)
 		}
-		return err
+		return answer, err
 	})
-	if err != nil {
-		return err
-	}
-	return c.JSON(answer)
 }
 
 // move is a change that internal/run commits by itself, because it touches the run's journal or directory too; the
@@ -252,20 +245,31 @@ func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[a
 
 // log answers with a file that a task's last execution left, or its scripts, in the run's directory on corrald's host.
 func (h *runHandlers) log(c *rest.Call) error {
-	file, after, last := c.Query.OneOf("file", run.Logs()...), c.Query.Number("after"), c.Query.Number("last")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	r, err := h.Load(c.Context(), c)
+	after, last := c.Query.Number("after"), c.Query.Number("last")
+	f := output.File{Task: c.Param("task"), Name: c.Query.OneOf("file", run.Logs()...)}
+	r, err := h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) error {
+		return output.Await(ctx, h.runs, load, f, after)
+	})
 	if err != nil {
 		return err
 	}
-	f, err := h.runs.Log(c.Context(), r.ID, c.Param("task"), 0, file)
+	content, err := h.runs.Log(c.Context(), r.ID, f)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return c.FilePart(f, after, last)
+	defer content.Close()
+	return c.FilePart(content, after, last)
+}
+
+// output answers with what the tasks of a run print, once they do.
+func (h *runHandlers) output(c *rest.Call) error {
+	return rest.Ask(h.Adapter, c, func(_ context.Context, since api.OutputPlace) (out api.Output, err error) {
+		_, err = h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) (err error) {
+			out, err = output.Next(ctx, h.runs, load, since)
+			return err
+		})
+		return out, err
+	})
 }
 
 // disk answers with what the run's directory takes now.
