@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor/transfer"
 	"github.com/corral-pilot/corral/internal/descriptor"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot"
@@ -83,6 +84,7 @@ func app(stdout, stderr io.Writer) *cli.App {
 				func(ctx context.Context) error { return pilot.Host(ctx, lg, os.Stdin, stdout) }),
 			hidden(condorworker.TaskCommand, "is started by HTCondor: the program of a job", condorworker.Task),
 			stream(lg),
+			fetch(stdout),
 		},
 	}
 }
@@ -106,6 +108,17 @@ func stream(lg *slog.Logger) *cli.Command {
 				return cli.Exit("want the number of a worker job", exitUsage)
 			}
 			return streamworker.Run(c.Context, lg, number)
+		},
+	}
+}
+
+// fetch is a plugin of HTCondor's file transfer, whose arguments are HTCondor's.
+func fetch(stdout io.Writer) *cli.Command {
+	return &cli.Command{
+		Name: condorworker.FetchCommand, Hidden: true, SkipFlagParsing: true,
+		Usage: "is started by HTCondor: fetches the inputs of a job that are URLs",
+		Action: func(c *cli.Context) error {
+			return transfer.Default.Command(c.Context, c.Args().Slice(), stdout)
 		},
 	}
 }

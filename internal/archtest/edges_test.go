@@ -9,19 +9,20 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", root},
+	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
+	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
-	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
+	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/report", "internal/request", "planner", "planner/baseline", "workflow/dagman"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/draft", "internal/reach"},
-	{"internal/server", "internal/siterelay"},
+	{"internal/server/tasks", "internal/siterelay"},
+	{"internal/server"},
 	{"internal/engine"},
-	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/streams", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
+	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -47,6 +48,7 @@ var edges = map[string]map[string]string{
 		"condor/classad": "ads of jobs and daemons", "condor/quote": "values of submit descriptions",
 	}, // HTCondor, and nothing of ours
 	"condor/eventlog": {"condor/classad": "ads in events"},
+	"condor/transfer": {"condor/classad": "what it tells HTCondor"},
 	root:              {"resubmit": "a glidein holds its policy"},
 
 	"plan": {
@@ -102,6 +104,9 @@ var edges = map[string]map[string]string{
 		"cost": "ledgers", "internal/disk": "locks the database", root: "what it stores, and the rules by which it changes",
 	},
 	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
+	"workflow/clustered": {
+		"clustering": "which tasks share a job", "workflow": "what it changes", root: "error kinds",
+	},
 	"workflow": {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
 	"embedded/wire": {
@@ -256,6 +261,7 @@ var edges = map[string]map[string]string{
 	"internal/pilot/condorworker": {
 		"broker": "how the pool reaches a node", "broker/relay": "a node's side",
 		"condor": "runs a worker's daemons", "condor/classad": "the attributes of a slot",
+		"condor/transfer": "arguments of its plugin",
 		"embedded/parcel": "the tasks of jobs", "internal/disk": "removes what jobs leave",
 		"internal/node": "measures the machine for the worker's ad", "internal/order": "what to join",
 		"internal/pause":         "before another try",
@@ -281,15 +287,18 @@ var edges = map[string]map[string]string{
 		"clustering": "which tasks are a job", "internal/disk": "where runs are", "internal/execution": "decides",
 		"internal/input": "bounds what it reads of a run's directory", "internal/pause": "before another try",
 		"internal/script": "runs scripts", "internal/store": "keeps runs", "profile": "what was measured",
-		"internal/rerun": "what has to run again",
-		"workflow":       "what to run", "workflow/dagman": "rescue files", "workflow/wfformat": "its document",
+		"internal/rerun": "what has to run again", "dag": "graphs without edges",
+		"workflow": "what to run", "workflow/dagman": "rescue files", "workflow/wfformat": "its document",
 		root: "runs",
 	},
 	"internal/rerun": {
 		"api": "what a new run is made of", "internal/input": "bounds what it reads",
 		"workflow": "compares workflows", "workflow/dagman": "rescue files", root: "earlier runs",
 	},
-	"internal/script": {},
+	"internal/script":           {},
+	"internal/slurm/notation":   {},
+	"internal/slurm/submission": {"internal/slurm/notation": "what options say"},
+	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes"},
 	"internal/scale": {
 		"api": "requests for glideins", "cost": "how far an allocation goes",
 		"internal/execution": "when workers take no more",
@@ -361,12 +370,17 @@ var edges = map[string]map[string]string{
 		"profile": "what is known of tasks", "sim": "how runtimes err", "workflow": "how a document is read",
 		"workflow/wfformat": "reads what is planned", root: "nouns",
 	},
+	"internal/server/tasks": {
+		"api": "the contract", "internal/request": "judges requests", "internal/rest": "answers requests",
+		"internal/run": "has the tasks", "internal/store": "keeps answers", root: "runs",
+	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/draft": "makes plans", "internal/gate": "who is registered",
 		"internal/login": "keeps logins", "internal/provision": "glideins of a plan, ledgers",
 		"internal/reach": "goes to sites", "internal/request": "judges requests", "internal/rest": "answers requests",
-		"internal/run": "starts runs", "internal/scale": "ends scales", "internal/store": "everything else",
+		"internal/run": "starts runs", "internal/scale": "ends scales",
+		"internal/server/tasks": "answers about tasks of runs", "internal/store": "everything else",
 		"packages": "orders versions", "plan": "reads plans", root: "nouns",
 	},
 	"bench/peer": {},
@@ -380,6 +394,7 @@ var edges = map[string]map[string]string{
 		"internal/execution": "ranks and drains", "workflow": "makes workflows", "workflow/wfformat": "writes and reads them",
 		root: "counts of tasks",
 	},
+	"bench/shim": {}, // nothing but commands that users have; its test asks internal/programs
 	"bench/schedules": {
 		"api": "asks corrald", "clustering": "how tasks become jobs", "dag": "list schedules",
 		"internal/execution": "the work that is played", "internal/personal": "starts corrald",
@@ -401,10 +416,11 @@ var edges = map[string]map[string]string{
 		"internal/pause": "follows a log", "internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
-		"workflow":        "verb workflow",
-		"workflow/array":  "verb submit",
-		"workflow/dagman": "rescue files",
-		"workflow/format": "reads any format", "workflow/wfformat": "writes what it sends",
+		"workflow":           "verb workflow",
+		"workflow/array":     "verb submit",
+		"workflow/clustered": "clusters what it converts",
+		"workflow/dagman":    "rescue files",
+		"workflow/format":    "reads any format", "workflow/wfformat": "writes what it sends",
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
@@ -424,6 +440,7 @@ var edges = map[string]map[string]string{
 		"staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",
 	},
 	"cmd/pilot": {
+		"condor/transfer":     "a command of HTCondor's",
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",
 		"internal/pilot": "wires it", "internal/pilot/condorworker": "the program of jobs",
 		"internal/pilot/process": "names of commands", "internal/pilot/sitejob": "wires it",

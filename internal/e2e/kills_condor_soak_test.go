@@ -18,10 +18,8 @@ func TestKillsCondor(t *testing.T) {
 	t.Parallel()
 	u := newCondorUser(t)
 	u.startPool(t)
-	for range 2 {
-		u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB", "--resubmit", "forever", "--retries", "1000", "--wait", "-q")
-	}
-	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--clustering", "horizontal=10"}}
+	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--clustering", "horizontal=10"},
+		glidein: []string{"--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB"}}
 	m.play(
 		cell{"worker", func(w corral.Worker, _ int) int { return w.PID }},
 		cell{"pilot", func(w corral.Worker, _ int) int { return parent(parent(w.PID)) }},

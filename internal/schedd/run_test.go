@@ -168,7 +168,7 @@ func TestRunSurvivesScheddAndCorrald(t *testing.T) {
 	if got := strings.TrimSpace(s.read(row.Dir, "data", "sum")); got != fmt.Sprint(n) {
 		t.Errorf("sum = %q, want %d", got, n)
 	}
-	tasks, err := c.manager.Tasks(soon(t), row.ID)
+	tasks, _, err := run.TaskPage(soon(t), c.manager, row.ID, run.Choice{Limit: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
