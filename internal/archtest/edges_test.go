@@ -127,7 +127,8 @@ var edges = map[string]map[string]string{
 	},
 	"internal/personal": {
 		"api": "asks corrald", "internal/descriptor": "what corrald is not to have",
-		"internal/input": "opens files of a user whom root examines", "internal/runas": "as whom root starts it",
+		"internal/input": "opens files of a user whom root examines", "internal/order": "tells worker jobs from others",
+		"internal/runas":   "as whom root starts it",
 		"internal/version": "compares programs", "internal/xdg": "where it lives", root: "error kinds",
 	},
 	"internal/pilot/attempt": {
@@ -332,8 +333,8 @@ var edges = map[string]map[string]string{
 	"internal/condorpool": {
 		"internal/matching": "what jobs need",
 		"condor":            "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
-		"internal/stream": "queues of worker jobs",
-		"internal/store":  "which pools there are", root: "clusters, workers, tokens",
+		"internal/order": "tells worker jobs from others", "internal/stream": "queues of worker jobs",
+		"internal/store": "which pools there are", root: "clusters, workers, tokens",
 	},
 	"internal/gate": {
 		"internal/matching": "what jobs need",
