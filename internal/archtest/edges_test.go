@@ -9,8 +9,8 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", root},
+	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
+	{"condor", "condor/eventlog", "internal/slurm/job", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
@@ -288,7 +288,10 @@ var edges = map[string]map[string]string{
 		"api": "what a new run is made of", "internal/input": "bounds what it reads",
 		"workflow": "compares workflows", "workflow/dagman": "rescue files", root: "earlier runs",
 	},
-	"internal/script": {},
+	"internal/script":           {},
+	"internal/slurm/notation":   {},
+	"internal/slurm/submission": {"internal/slurm/notation": "what options say"},
+	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes"},
 	"internal/scale": {
 		"api": "requests for glideins", "cost": "how far an allocation goes",
 		"internal/execution": "when workers take no more",

@@ -1,6 +1,6 @@
-// Package notation reads and writes the small languages in which Slurm's users say things: times, sizes of memory, lists
-// of an array's tasks, ids of jobs, dependencies, signals, names of files with % in them, exit codes and the #SBATCH
-// lines of scripts.
+// Package notation reads and writes the small languages in which Slurm's users say things: times, sizes of memory,
+// lists of an array's tasks, ids of jobs, dependencies, signals, names of files with % in them, exit codes and the
+// #SBATCH lines of scripts.
 //
 // What it says no to, it says no to in one of two ways: an error whose words are Slurm's own, without a prefix, or an
 // *Unsupported, which names a thing that Slurm could do and Corral cannot. Nothing here knows what jobs there are.

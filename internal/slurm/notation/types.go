@@ -4,8 +4,9 @@ import "time"
 
 // An Array is what follows --array: the numbers of an array's tasks, ascending and each once.
 type Array struct {
-	Text  string // as the user wrote it
-	Tasks []int
+	Text   string // as the user wrote it
+	Tasks  []int
+	AtOnce int // so many of them run at a time; 0: any number
 }
 
 // A JobID names a job: one by itself, a whole array, or some of an array's tasks.
@@ -48,7 +49,7 @@ type Warning struct {
 // An Export is what follows --export.
 type Export struct {
 	All   bool     // of the caller's environment
-	Login bool     // the job's begins as the user's on the worker (NONE, and lists without ALL)
+	Login bool     // the job's begins as the user's on the worker, as for anything but ALL
 	Names []string // variables that are taken from the caller's
 	Set   []string // NAME=VALUE
 }
