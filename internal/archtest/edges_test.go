@@ -10,7 +10,7 @@ import (
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
 	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", "internal/slurm/job", "internal/slurm/submission", root},
+	{"condor", "condor/eventlog", "internal/slurm/job", "internal/slurm/step", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
@@ -117,6 +117,9 @@ var edges = map[string]map[string]string{
 	"gridsite/ssh":    {"gridsite": "the contract", "internal/input": "bounds key files", root: "error kinds"},
 	"gridsite/survey": {"gridsite": "the contract", root: "facts of sites"},
 	"internal/follow": {"api": "asks corrald", root: "shows runs"},
+	"internal/slurm/step": {
+		"internal/input": "bounds orders", "internal/proc": "what descends from a job", "internal/slurm/notation": "names of files",
+	},
 	"internal/login": {
 		"api": "questions on the wire", "gridsite": "questions of a login", root: "which site, error kinds",
 	},
@@ -384,7 +387,8 @@ var edges = map[string]map[string]string{
 	"cmd/corral": {
 		"api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
-		"internal/pause": "follows a log", "internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
+		"internal/pause": "follows a log", "internal/picture": "draws plans", "internal/report": "verb report",
+		"internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":        "verb workflow",
@@ -413,7 +417,7 @@ var edges = map[string]map[string]string{
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",
 		"internal/pilot": "wires it", "internal/pilot/condorworker": "the program of jobs",
 		"internal/pilot/process": "names of commands", "internal/pilot/sitejob": "wires it",
-		"internal/version": "--version", root: "exit status",
+		"internal/slurm/step": "the program of a batch job", "internal/version": "--version", root: "exit status",
 	},
 	"internal/archtest": {},
 	"internal/e2e":      {},
