@@ -42,7 +42,7 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build bin/test/plain bin/test/race networks htcondor slurm peers demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-relay bench-sites lint fmt clean
+	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-shim bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -140,6 +140,9 @@ bench-evidence: ## the planner's claims: figures, and plots in docs/bench; INSTA
 
 bench-schedules: build ## makespans of workflows beside the list schedule, clustered and not; DATA has the generator's
 	$(GO) run ./bench/schedules $(if $(DATA),-data $(DATA))
+
+bench-shim: build slurm peers ## jobs of a second by sbatch and Makeflow, through a real Slurm and through the shim: an hour
+	$(GO) run ./bench/shim
 
 bench-relay: ## connections through a relay and ssh, beside connections without
 	$(GO) test ./bench -run '^$$' -bench Relay

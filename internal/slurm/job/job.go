@@ -1,6 +1,6 @@
-// Package job shows tasks of an open run as Slurm's jobs. It maps what Corral's API tells of a task to a Job, chooses the
-// jobs that a command asks for, and prints them as squeue, sacct, sinfo, scontrol and sacctmgr do, to the byte: programs
-// read it.
+// Package job shows tasks of an open run as Slurm's jobs. It maps what Corral's API tells of a task to a Job, chooses
+// the jobs that a command asks for, and prints them as squeue, sacct, sinfo, scontrol and sacctmgr do, to the byte:
+// programs read it.
 package job
 
 import (
@@ -11,39 +11,40 @@ import (
 
 // A Job is a job of Slurm: one by itself, or a task of an array.
 type Job struct {
-	ID        int // JobIDRaw: the task's index + 1
-	ArrayID   int // the array's, which is the ID of its first task; 0: no array
-	ArrayTask int // number in the array, as --array has it
-	Spec      Spec
-	State     State
-	Reason    Reason // why it waits, or why it ended as it did
-	Canceller int    // the user who cancelled it; -1: nobody
-	Exit      notation.ExitCode
-	Node      string // worker; empty before it starts
-	Restarts  int
-	Times     Times
+	ID        int               // JobIDRaw
+	ArrayID   int               // the array's, which is the ID of its first task; 0: no array
+	ArrayTask int               // number in the array, as --array has it
+	Name      string            // of the job, which several may share
+	Spec      *Spec             // shared by no other job, and never changed
+	State     State             // as squeue -t has it
+	Reason    Reason            // why it waits, or why it ended as it did
+	Exit      notation.ExitCode // of the script
+	Node      string            // worker; empty before it starts
+	Restarts  int               // times that it was begun again
+	Priority  int64             // of jobs that wait, the higher goes first
+	Times     Times             // as far as they have come
 }
 
-// Times are zero where they have not come yet.
+// Times are zero where they have not come yet. Nobody knows when a job that waits for others may start.
 type Times struct{ Submitted, Eligible, Started, Ended time.Time }
 
-// A Spec is what is known of a job when it is submitted, and never changes. It travels in a task's attributes.
+// A Spec is what is known of a job when it is submitted, and never changes. It travels in a task's attributes; all
+// tasks of an array have the same.
 type Spec struct {
-	Name       string
-	User       User
-	Partition  string
-	Account    string
-	Comment    string
-	QOS        string
-	Command    Command
-	Files      Files
-	Size       Size
+	User       User          // who submitted it
+	Partition  string        // the cluster
+	Account    string        // -A, which nobody is billed for
+	Comment    string        // --comment: Snakemake has its rules there
+	QOS        string        // -q; empty: "normal"
+	Command    Command       // what it runs
+	Files      Files         // where it runs, and writes to
+	Size       Size          // what it takes
 	TimeLimit  time.Duration // 0: none
-	Array      string        // what followed --array; its tasks
-	Dependency string        // what followed --dependency, in Slurm's form
-	Requeue    bool
-	Nice       int
-	Submitted  time.Time
+	Array      string        // what followed --array; empty: no array
+	Dependency string        // conditions as in "afterok:12,afterany:13_*"
+	KillOrphan bool          // cancelled, rather than pending for good, once its dependencies cannot be met
+	Requeue    bool          // begun again if its worker is lost
+	Nice       int           // how much later than others
 }
 
 // A User is who submitted a job, on the machine where it was submitted.
@@ -55,32 +56,25 @@ type User struct {
 // A Command is what a job runs and how it was asked for.
 type Command struct {
 	Line   string // script and arguments, absolute; empty for --wrap and standard input
-	Submit string // how sbatch was called, as sacct's SubmitLine
+	Submit string // how sbatch was called
 	Host   string // where
 }
 
-// Files are absolute, with their patterns filled in as far as they are known.
+// Files are absolute. Names of outputs may hold patterns: each task of an array has its own.
 type Files struct{ Directory, Input, Output, Error string }
 
 // Size is what a job takes of a worker.
 type Size struct {
-	CPUs, Tasks, CPUsPerTask int
-	MemoryMiB                int64 // of the whole job, or of each cpu
+	CPUs, Tasks, CPUsPerTask int   // of the job; -n; -c, or 0
+	MemoryMiB                int64 // of the job, or of each cpu
 	MemoryEach               bool
-	GPUs                     int
+	GPUs                     int // of the job
 }
 
-// A Task is what Corral's API tells of a task of an open run.
-type Task struct {
-	Index      int
-	State      string // as corral.TaskState
-	Cause      string // why its last attempt did not succeed: "", "over-memory", "over-time", "withdrawn", "lost-worker", "never"
-	Reason     string
-	Exit       int // 128 + n: killed by signal n
-	Worker     string
-	Begun      int // attempts that a worker was given
-	Added      time.Time
-	Started    time.Time
-	Ended      time.Time
-	Attributes map[string]string
+// total is the memory of the whole job.
+func (s Size) total() int64 {
+	if s.MemoryEach {
+		return s.MemoryMiB * int64(s.CPUs)
+	}
+	return s.MemoryMiB
 }

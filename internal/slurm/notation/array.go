@@ -16,7 +16,7 @@ var ErrArray = errors.New("Invalid job array specification") //nolint:staticchec
 func ParseArray(text string, highest int) (*Array, error) {
 	list, throttle, _ := strings.Cut(text, "%")
 	atOnce, _ := number(throttle) // 0: none, as what is no number is for Slurm, too
-	if list == "" {
+	if list == "" {               // --array= takes back what a script says
 		return nil, nil
 	}
 	tasks, err := parseNumbers(list, highest)
@@ -79,7 +79,7 @@ func parseRange(text string) (first, last, step int, err error) {
 	return int(a), int(b), int(c), nil
 }
 
-// Numbers writes ascending numbers as Slurm shows what is left of an array: "0-9,15".
+// Numbers writes ascending numbers as lists of tasks are written: "0-9,15".
 func Numbers(list []int) string {
 	var b strings.Builder
 	for i := 0; i < len(list); {
@@ -98,4 +98,27 @@ func Numbers(list []int) string {
 		i = end + 1
 	}
 	return b.String()
+}
+
+// shownNumbers is how long the list of an array's tasks may be that Slurm shows.
+const shownNumbers = 63
+
+// ShowNumbers writes ascending numbers as Slurm shows what is left of an array: like Numbers, but "1-99:2" for many
+// that lie equally far apart, and no more than the beginning of a long list.
+func ShowNumbers(list []int) string {
+	if n := len(list); n > 5 && list[n-1]-list[0] > 10 {
+		step := list[1] - list[0]
+		even := step > 1
+		for i := 2; even && i < n; i++ {
+			even = list[i]-list[i-1] == step
+		}
+		if even {
+			return fmt.Sprintf("%d-%d:%d", list[0], list[n-1], step)
+		}
+	}
+	text := Numbers(list)
+	if len(text) > shownNumbers {
+		text = text[:shownNumbers-3] + "..."
+	}
+	return text
 }

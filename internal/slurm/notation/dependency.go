@@ -40,15 +40,15 @@ func parseDependency(text string) (Dependency, error) {
 	word, list, _ := strings.Cut(text, ":")
 	kind := DependencyKind(strings.ToLower(word))
 	if _, ok := number(text); ok {
-		kind, list = AfterAny, text
+		kind, list = AfterAny, text // 12 is afterany:12
 	}
 	switch kind {
-	case Singleton:
+	case Singleton: // of no job
 		if list != "" {
 			return Dependency{}, ErrDependency
 		}
 		return Dependency{When: Singleton}, nil
-	case After, AfterAny, AfterOK, AfterNotOK:
+	case After, AfterAny, AfterOK, AfterNotOK: // of jobs
 	case "aftercorr", "afterburstbuffer", "expand":
 		return Dependency{}, &Unsupported{What: "--dependency=" + text,
 			Why: "a job waits for whole jobs, or for tasks by their numbers (afterok:JOB_TASK)"}
@@ -69,8 +69,8 @@ func parseDependency(text string) (Dependency, error) {
 	return d, nil
 }
 
-// Text writes conditions as squeue shows them, with a suffix behind each: "(unfulfilled)". A whole array has "_*" behind
-// its id, which array must tell from other jobs.
+// Text writes conditions as squeue shows them, with a suffix behind each: "(unfulfilled)". A whole array has "_*"
+// behind its id, which array must tell from other jobs.
 func (d Dependencies) Text(suffix string, array func(job int) bool) string {
 	separator := ","
 	if d.Any {

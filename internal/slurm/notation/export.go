@@ -18,8 +18,8 @@ func ParseExport(text string) Export {
 	for token := range splitQuoted(text) {
 		name, _, set := strings.Cut(token, "=")
 		switch {
-		case name == "":
-		case set:
+		case name == "": // a comma too many
+		case set: // the caller need not have it
 			e.Set = append(e.Set, token)
 		case strings.EqualFold(token, "ALL"):
 			e.All = true

@@ -15,21 +15,25 @@ func ParseMemory(text string) (mib int64, err error) {
 	text = strings.TrimPrefix(strings.TrimLeft(text, " "), "+")
 	digits := strings.TrimRight(text, "kKmMgGtTbB")
 	n, ok := number(digits)
-	if !ok || n >= 1<<33 {
-		return 0, ErrMemory
-	}
 	switch strings.ToUpper(text[len(digits):]) {
 	case "K", "KB":
-		return (n + 1023) / 1024, nil
+		n = (n + 1023) / 1024
 	case "", "M", "MB":
-		return n, nil
 	case "G", "GB":
-		return n << 10, nil
+		n <<= 10
 	case "T", "TB":
-		return n << 20, nil
+		n <<= 20
+	default:
+		ok = false
 	}
-	return 0, ErrMemory
+	if !ok || n > maxMemory {
+		return 0, ErrMemory
+	}
+	return n, nil
 }
+
+// maxMemory is more MiB than there are.
+const maxMemory = 1 << 37
 
 // Memory writes MiB with the largest unit that needs no fraction, as squeue and sacct do: 100M, 2G.
 func Memory(mib int64) string {

@@ -175,7 +175,7 @@ func TestDirectives(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	_, err = notation.Directives("#!/bin/sh\n#SBATCH -J \"a b\ntrue\n")
-	if want := "line 2: Unmatched `\"` in [-J \"a b]"; err == nil || err.Error() != want {
+	if want := "line 2: Unmatched `\"` in [ \"a b]"; err == nil || err.Error() != want {
 		t.Errorf("an open quote: %v, want %s", err, want)
 	}
 	for _, bad := range []string{"", " \n", "no script\n", "#!/bin/sh\na\x00b", "#!/bin/sh\r\n"} {

@@ -26,7 +26,7 @@ func Expand(pattern string, values map[byte]string) string {
 		for end < len(pattern) && pattern[end] >= '0' && pattern[end] <= '9' {
 			end++
 		}
-		if end == len(pattern) {
+		if end == len(pattern) { // a % and a width, and no letter
 			b.WriteString(pattern[i:])
 			break
 		}
@@ -34,7 +34,7 @@ func Expand(pattern string, values map[byte]string) string {
 		switch {
 		case pattern[end] == '%':
 			b.WriteByte('%')
-		case !known:
+		case !known: // as it is
 			b.WriteString(pattern[i : end+1])
 		default:
 			b.WriteString(pad(value, pattern[i+1:end]))

@@ -19,7 +19,7 @@ func CheckScript(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return errors.New("Batch script is empty!") //nolint:staticcheck // Slurm's words, as below
-	case !strings.HasPrefix(text, "#!"):
+	case !strings.HasPrefix(text, "#!"): // a program, say
 		return errors.New("This does not look like a batch script.  The first\n" + //nolint:staticcheck
 			"line must start with #! followed by the path to an interpreter.\nFor instance: #!/bin/sh")
 	case strings.Contains(text, "\x00"):
@@ -38,7 +38,7 @@ func Directives(script string) ([]Directive, error) {
 	var list []Directive
 	n := 0
 	for line := range bytes.Lines([]byte(script)) {
-		n++
+		n++ // also empty lines
 		line = bytes.TrimRight(line, "\n")
 		rest, ok := bytes.CutPrefix(line, []byte("#SBATCH"))
 		if ok && len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\t') {
@@ -61,18 +61,19 @@ func Directives(script string) ([]Directive, error) {
 func splitWords(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
-	inWord, quote := false, byte(0)
-	end := func() {
+	inWord, quote, from := false, byte(0), 0 // from is behind the last whole word
+	end := func(at int) {
 		if inWord {
 			words = append(words, word.String())
 			word.Reset()
+			from = at
 		}
 		inWord = false
 	}
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {
-		case quote != 0 && c == quote:
+		case quote != 0 && c == quote: // its end
 			quote = 0
 		case c == '\\' && i+1 < len(line) && quote != '\'':
 			i++
@@ -83,7 +84,7 @@ func splitWords(line string) ([]string, error) {
 		case c == '"' || c == '\'':
 			quote, inWord = c, true
 		case c == ' ' || c == '\t':
-			end()
+			end(i)
 		case c == '#' && !inWord:
 			return words, nil
 		default:
@@ -92,8 +93,8 @@ func splitWords(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("Unmatched `%c` in [%s]", quote, strings.TrimLeft(line, " \t")) //nolint:staticcheck
+		return nil, fmt.Errorf("Unmatched `%c` in [%s]", quote, line[from:]) //nolint:staticcheck
 	}
-	end()
+	end(len(line))
 	return words, nil
 }

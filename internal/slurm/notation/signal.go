@@ -39,7 +39,7 @@ func ParseWarning(text string) (*Warning, error) {
 		for _, flag := range strings.ToUpper(flags) {
 			switch flag {
 			case 'B':
-				w.Batch = true
+				w.Batch = true // and the steps get none
 			case 'R': // may overlap with reservations, which there are none of
 			default:
 				return nil, ErrSignal

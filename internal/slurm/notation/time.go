@@ -14,7 +14,7 @@ var ErrTime = errors.New("invalid time specification")
 // minutes as Slurm does. No limit ("UNLIMITED", "INFINITE", "-1", and 0) is 0.
 func ParseLimit(text string) (time.Duration, error) {
 	switch strings.ToUpper(text) {
-	case "-1", "INFINITE", "UNLIMITED":
+	case "-1", "INFINITE", "UNLIMITED": // in any case
 		return 0, nil
 	}
 	days, rest, hasDays := strings.Cut(text, "-")
@@ -26,7 +26,7 @@ func ParseLimit(text string) (time.Duration, error) {
 	if hasDays || len(fields) == 3 {
 		units = []int64{3600, 60, 1}
 	}
-	if hasDays && rest == "" {
+	if hasDays && rest == "" { // "2-" is two days
 		fields = nil
 	}
 	if len(fields) > len(units) {
@@ -124,7 +124,7 @@ func ParseMoment(text string, now time.Time) (time.Time, error) {
 			continue
 		}
 		switch {
-		case t.Year() != 0:
+		case t.Year() != 0: // it was said whole
 			return t, nil
 		case strings.HasPrefix(layout, "15") || strings.HasPrefix(layout, "3"):
 			return midnight.Add(t.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, now.Location()))), nil

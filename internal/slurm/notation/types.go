@@ -5,26 +5,26 @@ import "time"
 // An Array is what follows --array: the numbers of an array's tasks, ascending and each once.
 type Array struct {
 	Text   string // as the user wrote it
-	Tasks  []int
-	AtOnce int // so many of them run at a time; 0: any number
+	Tasks  []int  // all of them, so at most MaxTask+1
+	AtOnce int    // so many of them run at a time; 0: any number
 }
 
 // A JobID names a job: one by itself, a whole array, or some of an array's tasks.
 type JobID struct {
-	Job   int
+	Job   int   // its number
 	Tasks []int // of the array; nil: the job, or the whole array
 }
 
 // Dependencies is what follows --dependency. The zero value waits for nothing.
 type Dependencies struct {
-	Any  bool // one of them is enough: they were separated by ?
-	List []Dependency
+	Any  bool         // one of them is enough: they were separated by ?
+	List []Dependency // in the order in which they were written
 }
 
 // A Dependency is a condition about other jobs, all of which must meet it.
 type Dependency struct {
-	When DependencyKind
-	Jobs []JobID // none for Singleton
+	When DependencyKind // what must have happened
+	Jobs []JobID        // none for Singleton
 }
 
 // A DependencyKind is what must have happened to a job.

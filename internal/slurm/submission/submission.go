@@ -11,22 +11,22 @@ import (
 // A Submission is a job as sbatch's user has asked for it, complete and checked. What depends on which jobs there are
 // (dependencies) or on the cluster (partitions, sizes) is for the caller to check.
 type Submission struct {
-	Name   string
+	Name   string   // -J, or what is run
 	Script string   // its text, which begins with #!
 	Path   string   // as the user wrote it; empty for --wrap and standard input
 	Args   []string // of the script
 
-	Directory string // absolute
-	Stdio     Stdio
-	Size      Size
-	Limits    Limits
-	Labels    Labels
-	Placing   Placing
+	Directory string  // absolute
+	Stdio     Stdio   // -i, -o, -e
+	Size      Size    // -c, -n, --mem and their like
+	Limits    Limits  // -t and the like
+	Labels    Labels  // -A, -p and the like
+	Placing   Placing // -d and the like
 
 	Array       *notation.Array // nil: one job
-	Environment []string        // of the job, as --export has it: without what Slurm itself sets
-	Answer      Answer
-	Ignored     []string // options that were accepted and do nothing here, as the user wrote them
+	Environment Environment     // as --export has it
+	Answer      Answer          // --parsable and the like
+	Ignored     []string        // options that were accepted and do nothing here, as the user wrote them
 }
 
 // Stdio says where a job's standard streams lie. Names may hold patterns (notation.Pattern) and are relative to the
@@ -46,7 +46,14 @@ type Size struct {
 	MemoryMiB   int64 // 0: not said
 	MemoryEach  bool  // MemoryMiB was said for each cpu
 	DiskMiB     int64 // --tmp; 0: not said
-	GPUs        int
+	GPUs        int   // of the whole job, of any kind
+}
+
+// An Environment is what a job gets of the environment of whoever called sbatch.
+type Environment struct {
+	Variables []string // NAME=VALUE; without what Slurm sets in every job
+	Export    string   // what followed --export: SLURM_EXPORT_ENV in the job; empty if nothing did
+	Login     bool     // the job's environment begins as that of the user's login on the worker
 }
 
 // Limits are what happens to a job in the course of time.
@@ -54,20 +61,21 @@ type Limits struct {
 	Time    time.Duration // 0: none
 	Signal  *notation.Warning
 	Requeue bool     // run again if its worker is lost
-	Umask   int      // of the process that called sbatch
-	Rlimits []string // names as in RLIMIT_…, in capitals, that the job takes from sbatch's process
+	Umask   int      // of the process that called sbatch, or what SLURM_UMASK says
+	Rlimits []string // limits of sbatch's process that the job takes over, of AllRlimits
 }
 
 // Labels are kept and shown, and mean nothing here.
 type Labels struct {
-	Account, Comment, Partition, QOS, Reservation string
+	Account, Comment, Partition, QOS string
 }
 
 // Placing says when a job may start.
 type Placing struct {
+	// Dependencies must all hold.
 	Dependencies notation.Dependencies
-	Nice         int // positive: later than others
-	Priority     int // 0: not said
+	KillInvalid  bool // cancel the job, rather than show it as waiting, once its dependencies cannot be met
+	Nice         int  // positive: later than others
 }
 
 // Answer says what sbatch does once the job is submitted.
