@@ -138,7 +138,12 @@ func (k *checker) hostPort(place, address string) {
 // CheckRun checks what internal/run leaves to its callers; the workflow it reads itself.
 func CheckRun(in api.NewRun) error {
 	var k checker
-	k.invalid(len(in.Workflow) == 0, "workflow", "missing")
+	if in.Open {
+		openRun(&k, in)
+	} else {
+		k.invalid(len(in.Workflow) == 0, "workflow", "missing")
+		k.invalid(in.Options.Open, "options.open", "a run is open if the request says so beside its options")
+	}
 	k.text("workflow_name", in.WorkflowName)
 	k.absolute("source_dir", in.SourceDir)
 	k.absolute("dir", in.Dir)

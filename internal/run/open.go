@@ -26,6 +26,9 @@ func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	if err != nil {
 		return nil, unread(row, corral.Failed, err)
 	}
+	if row.Options.Open {
+		path = row.Workflow
+	}
 	p, err := newPlan(ctx, path, document, row.Options)
 	if err != nil {
 		return nil, err
