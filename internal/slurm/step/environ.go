@@ -81,8 +81,8 @@ func (o Order) told(i instance, began time.Time) map[string]string {
 	if f.GPUs > 0 {
 		vars["SLURM_GPUS_ON_NODE"] = strconv.Itoa(f.GPUs)
 	}
-	if f.NoExport {
-		vars["SLURM_EXPORT_ENV"] = "NONE"
+	if f.Export != "" {
+		vars["SLURM_EXPORT_ENV"] = f.Export
 	}
 	if i.attempt > 1 {
 		vars["SLURM_RESTART_COUNT"] = strconv.Itoa(i.attempt - 1)

@@ -36,6 +36,7 @@ type Order struct {
 	Array       string   `json:"array,omitempty"` // as --array has it; empty: one job
 	Folder      string   `json:"folder"`          // of the shim: where sbatch and its like are
 	Base        int64    `json:"base"`            // a task's number and this are its job's
+	Probe       bool     `json:"probe,omitempty"` // only look whether the job could begin here
 }
 
 // A Script is a program with an interpreter line.
@@ -83,7 +84,7 @@ type Facts struct {
 	MemoryMiB   int64  `json:"memory_mib"`    // 0: not said
 	MemoryEach  bool   `json:"memory_each,omitempty"`
 	GPUs        int    `json:"gpus,omitempty"`
-	NoExport    bool   `json:"no_export,omitempty"` // --export=NONE, or a list
+	Export      string `json:"export,omitempty"` // what followed --export, unless that was ALL
 }
 
 // Encode writes an order. One that is longer than corrald keeps is an error.

@@ -34,7 +34,7 @@ func Run() (syscall.WaitStatus, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := o.Place.visible(i.host); err != nil {
+	if err := o.Place.visible(i.host); err != nil || o.Probe {
 		return 0, err
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
