@@ -2,6 +2,7 @@ package job
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral/internal/slurm/notation"
@@ -26,6 +27,9 @@ type Task struct {
 type Reader struct {
 	arrays map[string]*notation.Array // what followed --array :: read
 	first  bool                       // a job that waits for resources was seen
+
+	last     string // the attribute that was read last: all tasks of an array have the same
+	lastSpec *Spec
 }
 
 // firstPriority is the priority of Slurm's first job; each later one has less.
@@ -33,7 +37,7 @@ const firstPriority = 4294901760
 
 // Job maps a task to a job. Tasks come in the order of their numbers.
 func (r *Reader) Job(t Task) Job {
-	spec := ParseSpec(t.Attributes)
+	spec := r.spec(t.Attributes)
 	j := Job{
 		ID: t.ID, Name: t.Name, Spec: spec, Node: t.Worker, Restarts: max(0, t.Begun-1), Exit: t.Exit, Times: t.Times,
 		Reason: None, Priority: firstPriority - int64(t.ID+spec.Nice),
@@ -59,6 +63,14 @@ func (r *Reader) Job(t Task) Job {
 		j.Times.Eligible = j.Times.Started
 	}
 	return j
+}
+
+// spec reads attributes, unless they are those of the task before.
+func (r *Reader) spec(attributes map[string]string) *Spec {
+	if text := attributes[attribute]; r.lastSpec == nil || text != r.last {
+		r.last, r.lastSpec = text, ParseSpec(attributes)
+	}
+	return r.lastSpec
 }
 
 // waitsFor is the reason of a job that a worker has not begun. What is skipped waits for what cannot come.
@@ -125,83 +137,88 @@ func (r *Reader) arrayTask(text string, element int) int {
 	return a.At(element)
 }
 
-// texts, numbers and flags say in which attribute which part of a Spec is.
+// attribute is the one of a task in which a Spec is. All of it is one text, since a list of jobs has it ten thousand
+// times: to read that many maps takes longer than all else that squeue does.
+const attribute = "slurm"
+
+// The parts of a Spec, in the order in which they are written. New ones go to the end of their kind's list, behind which
+// there is room: what an earlier release has written stays readable.
 var (
-	texts = []struct {
-		key string
-		of  func(*Spec) *string
-	}{
-		{"user", func(s *Spec) *string { return &s.User.Name }},
-		{"group", func(s *Spec) *string { return &s.User.Group }},
-		{"partition", func(s *Spec) *string { return &s.Partition }},
-		{"account", func(s *Spec) *string { return &s.Account }},
-		{"comment", func(s *Spec) *string { return &s.Comment }},
-		{"qos", func(s *Spec) *string { return &s.QOS }},
-		{"command", func(s *Spec) *string { return &s.Command.Line }},
-		{"host", func(s *Spec) *string { return &s.Command.Host }},
-		{"submit", func(s *Spec) *string { return &s.Command.Submit }},
-		{"directory", func(s *Spec) *string { return &s.Files.Directory }},
-		{"input", func(s *Spec) *string { return &s.Files.Input }},
-		{"output", func(s *Spec) *string { return &s.Files.Output }},
-		{"error", func(s *Spec) *string { return &s.Files.Error }},
-		{"array", func(s *Spec) *string { return &s.Array }},
-		{"dependency", func(s *Spec) *string { return &s.Dependency }},
+	texts = []func(*Spec) *string{
+		func(s *Spec) *string { return &s.User.Name }, func(s *Spec) *string { return &s.User.Group },
+		func(s *Spec) *string { return &s.Partition }, func(s *Spec) *string { return &s.Account },
+		func(s *Spec) *string { return &s.Comment }, func(s *Spec) *string { return &s.QOS },
+		func(s *Spec) *string { return &s.Command.Line }, func(s *Spec) *string { return &s.Command.Host },
+		func(s *Spec) *string { return &s.Command.Submit }, func(s *Spec) *string { return &s.Files.Directory },
+		func(s *Spec) *string { return &s.Files.Input }, func(s *Spec) *string { return &s.Files.Output },
+		func(s *Spec) *string { return &s.Files.Error }, func(s *Spec) *string { return &s.Array },
+		func(s *Spec) *string { return &s.Dependency },
 	}
-	numbers = []struct {
-		key string
-		of  func(*Spec) *int
-	}{
-		{"uid", func(s *Spec) *int { return &s.User.UID }}, {"gid", func(s *Spec) *int { return &s.User.GID }},
-		{"cpus", func(s *Spec) *int { return &s.Size.CPUs }}, {"tasks", func(s *Spec) *int { return &s.Size.Tasks }},
-		{"cpus_per_task", func(s *Spec) *int { return &s.Size.CPUsPerTask }},
-		{"gpus", func(s *Spec) *int { return &s.Size.GPUs }}, {"nice", func(s *Spec) *int { return &s.Nice }},
+	numbers = []func(*Spec) *int{
+		func(s *Spec) *int { return &s.User.UID }, func(s *Spec) *int { return &s.User.GID },
+		func(s *Spec) *int { return &s.Size.CPUs }, func(s *Spec) *int { return &s.Size.Tasks },
+		func(s *Spec) *int { return &s.Size.CPUsPerTask }, func(s *Spec) *int { return &s.Size.GPUs },
+		func(s *Spec) *int { return &s.Nice },
 	}
-	flags = []struct {
-		key string
-		of  func(*Spec) *bool
-	}{
-		{"memory_each", func(s *Spec) *bool { return &s.Size.MemoryEach }},
-		{"requeue", func(s *Spec) *bool { return &s.Requeue }},
-		{"kill_orphan", func(s *Spec) *bool { return &s.KillOrphan }},
+	flags = []func(*Spec) *bool{
+		func(s *Spec) *bool { return &s.Size.MemoryEach }, func(s *Spec) *bool { return &s.Requeue },
+		func(s *Spec) *bool { return &s.KillOrphan },
 	}
 )
 
-// Attributes writes a Spec as attributes of a task. What is zero is left out.
+// kinds is how many texts, numbers and flags there may be.
+const kinds = 24
+
+// hide and unhide keep a text from looking like several fields.
+var (
+	hide   = strings.NewReplacer(`\`, `\\`, "\t", `\t`)
+	unhide = strings.NewReplacer(`\\`, `\`, `\t`, "\t")
+)
+
+// Attributes writes a Spec as attributes of a task.
 func (s *Spec) Attributes() map[string]string {
-	m := map[string]string{}
-	set := func(key, value string, is bool) {
-		if is {
-			m[key] = value
+	fields := make([]string, 3*kinds+2)
+	for i, of := range texts {
+		fields[i] = hide.Replace(*of(s))
+	}
+	for i, of := range numbers {
+		if n := *of(s); n != 0 {
+			fields[kinds+i] = strconv.Itoa(n)
 		}
 	}
-	for _, f := range texts {
-		set(f.key, *f.of(s), *f.of(s) != "")
+	for i, of := range flags {
+		if *of(s) {
+			fields[2*kinds+i] = "true"
+		}
 	}
-	for _, f := range numbers {
-		set(f.key, strconv.Itoa(*f.of(s)), *f.of(s) != 0)
-	}
-	for _, f := range flags {
-		set(f.key, "true", *f.of(s))
-	}
-	set("memory_mib", strconv.FormatInt(s.Size.MemoryMiB, 10), s.Size.MemoryMiB != 0)
-	set("time_limit", s.TimeLimit.String(), s.TimeLimit != 0)
-	return m
+	fields[3*kinds] = strconv.FormatInt(s.Size.MemoryMiB, 10)
+	fields[3*kinds+1] = s.TimeLimit.String()
+	return map[string]string{attribute: strings.Join(fields, "\t")}
 }
 
 // ParseSpec reads what Attributes writes. What it cannot read is zero: people may add tasks to a shim's run by
 // themselves, and want to see them.
 func ParseSpec(attributes map[string]string) *Spec {
 	s := &Spec{}
-	for _, f := range texts {
-		*f.of(s) = attributes[f.key]
+	fields := strings.Split(attributes[attribute], "\t")
+	if len(fields) != 3*kinds+2 {
+		return s
 	}
-	for _, f := range numbers {
-		*f.of(s), _ = strconv.Atoi(attributes[f.key])
+	for i, of := range texts {
+		*of(s) = fields[i]
+		if strings.Contains(fields[i], `\`) {
+			*of(s) = unhide.Replace(fields[i])
+		}
 	}
-	for _, f := range flags {
-		*f.of(s) = attributes[f.key] == "true"
+	for i, of := range numbers {
+		if text := fields[kinds+i]; text != "" {
+			*of(s), _ = strconv.Atoi(text)
+		}
 	}
-	s.Size.MemoryMiB, _ = strconv.ParseInt(attributes["memory_mib"], 10, 64)
-	s.TimeLimit, _ = time.ParseDuration(attributes["time_limit"])
+	for i, of := range flags {
+		*of(s) = fields[2*kinds+i] == "true"
+	}
+	s.Size.MemoryMiB, _ = strconv.ParseInt(fields[3*kinds], 10, 64)
+	s.TimeLimit, _ = time.ParseDuration(fields[3*kinds+1])
 	return s
 }

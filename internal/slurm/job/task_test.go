@@ -83,7 +83,7 @@ func TestPriority(t *testing.T) {
 
 // A Spec comes back from the attributes of a task as it went there.
 func TestAttributesProperty(t *testing.T) {
-	text := rapid.StringMatching(`[a-z ,=%/]{0,8}`)
+	text := rapid.StringMatching(`[a-z ,=%/\\\t\n]{0,8}`)
 	number := rapid.IntRange(-1, 1<<20)
 	rapid.Check(t, func(t *rapid.T) {
 		s := job.Spec{
