@@ -91,14 +91,21 @@ func (c *call) open() (err error) {
 // again.
 const patience = 5 * time.Minute
 
+// tellAfter is the pause after which a command says that it waits for corrald.
+const tellAfter = time.Second
+
 // untilAnswered asks corrald until it answers. What changes something has a key, so that it happens once.
 func untilAnswered[T any](c *call, ask func() (T, error)) (T, error) {
-	gap := 50 * time.Millisecond
+	gap, told := 50*time.Millisecond, false
 	for end := time.Now().Add(patience); ; {
 		v, err := ask()
 		kind := corral.KindOf(err)
 		if !slices.Contains([]corral.Kind{corral.Unavailable, corral.Unknown}, kind) || time.Now().After(end) {
 			return v, err
+		}
+		if gap >= tellAfter && !told {
+			fmt.Fprintf(c.Err, "%s: corrald does not answer; waiting for it (%v)\n", c.name, err)
+			told = true
 		}
 		pause.For(c.ctx, gap)
 		gap = min(2*gap, 2*time.Second)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/slurm/job"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
@@ -43,32 +44,38 @@ func scancel(c *call) error {
 	if err := c.open(); err != nil {
 		return err
 	}
-	var found []job.Job
-	var wrong error
-	if len(k.jobs) == 0 {
-		found, err = c.jobs(api.TaskQuery{States: living})
-	} else {
-		found, wrong, err = c.named(k.jobs)
-	}
-	if err != nil {
-		return err
-	}
-	var ids []string
-	for _, j := range found {
-		if (j.State == job.Pending || j.State == job.Running) && k.matches(j) {
-			ids = append(ids, strconv.Itoa(j.ID-int(c.folder.Base())))
-		}
-	}
-	if len(ids) > 0 {
-		_, err = untilAnswered(c, func() (struct{}, error) {
-			_, err := c.client.CancelTasks(c.ctx, c.folder.Run, ids...)
-			return struct{}{}, err
-		})
+	wrong, err := k.carryOut(c)
+	for tries := 1; corral.KindOf(err) == corral.Conflict && tries < cancelTries; tries++ { // one has just ended
+		wrong, err = k.carryOut(c)
 	}
 	if k.quiet {
 		wrong = nil
 	}
 	return cmp.Or(err, wrong)
+}
+
+// cancelTries is how often jobs are looked for that can be cancelled: none is if one of them is over by then.
+const cancelTries = 20
+
+// carryOut cancels what is to be cancelled and is not over. wrong says in Slurm's words which of the jobs are none.
+func (k cancellation) carryOut(c *call) (wrong, err error) {
+	var found []job.Job
+	if len(k.jobs) == 0 {
+		found, err = c.jobs(api.TaskQuery{States: living})
+	} else {
+		found, wrong, err = c.named(k.jobs)
+	}
+	var ids []string
+	for _, j := range found {
+		if !j.State.Over() && j.Reason != job.NeverSatisfied && k.matches(j) {
+			ids = append(ids, strconv.Itoa(j.ID-int(c.folder.Base())))
+		}
+	}
+	if err != nil || len(ids) == 0 {
+		return wrong, err
+	}
+	_, err = untilAnswered(c, func() (corral.Run, error) { return c.client.CancelTasks(c.ctx, c.folder.Run, ids...) })
+	return wrong, err
 }
 
 // named returns the jobs of a list, and as an error in Slurm's words those that are none.

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (c *call) sight(o step.Order) error {
 	}
 	var blind []string
 	for _, t := range tasks {
-		if t.State == corral.TaskFailed && t.ExitStatus != nil && *t.ExitStatus == step.ExitUnable {
+		if unable(t) {
 			blind = append(blind, t.Worker)
 		}
 	}
@@ -61,6 +62,11 @@ func (c *call) sight(o step.Order) error {
 	defer f.Close()
 	_, _ = fmt.Fprintln(f, system)
 	return nil
+}
+
+// unable reports whether a step may have begun nothing of its job. A script can end with the same status.
+func unable(t api.Task) bool {
+	return t.State == corral.TaskFailed && t.ExitStatus != nil && *t.ExitStatus == step.ExitUnable
 }
 
 // fileSystem names the file system of a job's directory.
@@ -109,8 +115,8 @@ func (c *call) probe(o step.Order, n int) ([]api.Task, error) {
 // reason is what a step said that could not begin its job.
 func (c *call) reason(t api.Task) error {
 	said, err := c.client.RunTaskLog(c.ctx, c.folder.Run, t.ID, api.LogPart{File: "stderr", Last: 1 << 10})
-	if err != nil {
-		return err
+	if err != nil || len(said) == 0 {
+		return cmp.Or(err, fmt.Errorf("job %d ended with exit status %d", int(c.folder.Base())+t.Number, step.ExitUnable))
 	}
 	return errors.New(strings.TrimPrefix(strings.TrimSpace(string(said)), "pilot: "))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/internal/slurm/job"
+	"github.com/corral-pilot/corral/internal/slurm/notation"
 	"github.com/corral-pilot/corral/internal/slurm/step"
 	"github.com/corral-pilot/corral/internal/slurm/submission"
 )
@@ -126,6 +127,9 @@ func (c *call) await(added api.AddedTasks) error {
 	}
 	worst := 0
 	for _, t := range tasks {
+		if unable(t) {
+			fmt.Fprintln(c.Err, notation.Message(c.name, c.reason(t)))
+		}
 		code := exitOf(t)
 		worst = max(worst, code.Status, code.Signal)
 		if t.State != corral.TaskDone && worst == 0 {

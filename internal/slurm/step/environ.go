@@ -21,7 +21,14 @@ func (o Order) environ(i instance, worker []string, began time.Time) []string {
 		}
 	}
 	set(worker, func(name string) bool { return slices.Contains(passed, name) })
-	set(o.Environment, func(name string) bool { return name != gpus })
+	temporary := vars["TMPDIR"]
+	set(o.Environment, func(name string) bool { return !slices.Contains(others, name) })
+	if slices.Contains(o.Environment, scratch+"="+vars["TMPDIR"]) { // of the job in which sbatch was called
+		vars["TMPDIR"] = temporary
+	}
+	if temporary != "" && vars["TMPDIR"] == temporary {
+		vars[scratch] = temporary
+	}
 	maps.Copy(vars, o.told(i, began))
 	vars["PATH"] = first(o.Folder, vars["PATH"])
 	all := make([]string, 0, len(vars))
@@ -33,6 +40,15 @@ func (o Order) environ(i instance, worker []string, began time.Time) []string {
 
 // gpus is the variable by which a program learns which GPUs it may use: the worker knows, and nobody else.
 const gpus = "CUDA_VISIBLE_DEVICES"
+
+// others are variables of the caller that would be about another job, were sbatch called in one.
+var others = []string{
+	gpus, "CORRAL_RUN", "CORRAL_TASK", "CORRAL_ATTEMPT", "CORRAL_CPUS", "CORRAL_NOTE", "CORRAL_ELEMENT", "CORRAL_JOB_TAG",
+	"CORRAL_JOB_DIR", "CORRAL_SHIM", scratch,
+}
+
+// scratch is the variable that says which directory for temporary files is a job's own, and goes with it.
+const scratch = "CORRAL_SCRATCH"
 
 // passed are those variables of the worker that a job gets unless it has its own.
 var passed = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR", gpus, "CORRAL_RUN", "CORRAL_TASK"}
