@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/corral-pilot/corral"
 )
@@ -97,7 +98,24 @@ type AddedTasks struct {
 // random one. A task that says nothing of cpus has one.
 func (c *Client) AddTask(ctx context.Context, id corral.RunID, t NewTask, key string) (AddedTasks, error) {
 	t.CPUs = max(1, t.CPUs)
+	if err := t.text(); err != nil {
+		return AddedTasks{}, err
+	}
 	return create[AddedTasks](ctx, c, runPath(id)+"/tasks", key, t)
+}
+
+// text refuses what JSON cannot carry: bytes that are no UTF-8, in place of which others would arrive.
+func (t *NewTask) text() error {
+	for place, words := range map[string][]string{
+		"argv": t.Argv, "environment": t.Environment, "note": {t.Note}, "directory": {t.Directory}, "name": {t.Name},
+	} {
+		for _, word := range words {
+			if !utf8.ValidString(word) {
+				return corral.ErrorAt(corral.Invalid, place, "%.40q is not UTF-8, which a request is written in", word)
+			}
+		}
+	}
+	return nil
 }
 
 // CloseRun lets no more tasks be added to an open run: it ends when those that it has are over.

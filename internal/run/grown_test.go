@@ -81,7 +81,7 @@ func TestOpenRun(t *testing.T) {
 			t.Errorf("added %v, want %v", got, want)
 		}
 		w.awaitTasks(row.ID, 1, 4)
-		time.Sleep(time.Hour) // in virtual time: longer than any patience
+		<-time.After(time.Hour) // in virtual time: longer than any patience
 		if row = w.run(row.ID); row.State != corral.RunRunning || row.Tasks.Done != 4 {
 			t.Fatalf("run is %s (%s), tasks %+v", row.State, row.Reason, row.Tasks)
 		}
