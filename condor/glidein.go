@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/quote"
 )
 
 // A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the configuration
@@ -38,6 +40,10 @@ type GlideinConfig struct {
 	RuntimeAttribute string
 	PIDAttribute     string     // in which it says its master's process number; "": not said
 	Attributes       classad.Ad // what else it says of itself
+
+	// Fetch is a command that acts as a plugin of HTCondor's file transfer, with HTCondor's arguments behind its own;
+	// none: inputs that are URLs are for others, unless the release has plugins.
+	Fetch []string
 
 	// Draining is set, with Reconfigure, when it is to take no more jobs. Whoever has started it ends it when
 	// [GlideinLog] says that the startd has read this, has told the pool, which would go on matching what it remembers,
@@ -242,9 +248,32 @@ func (c GlideinConfig) advertise(set setter) {
 	} else if !isFile(filepath.Join(c.Release, "libexec/condor/condor_gpu_discovery")) {
 		set("MACHINE_RESOURCE_INVENTORY_GPUs", "")
 	}
-	if !isFile(filepath.Join(c.Release, "libexec/condor/curl_plugin")) {
+	if isFile(filepath.Join(c.Release, openssh, "sshd")) {
+		c.sshToJob(set)
+	}
+	if len(c.Fetch) > 0 {
+		set("FILETRANSFER_PLUGINS", "$(LOCAL_DIR)/%s", fetchScript)
+	} else if !isFile(filepath.Join(c.Release, "libexec/condor/curl_plugin")) {
 		set("ENABLE_URL_TRANSFERS", "False")
 	}
+}
+
+// openssh is where a release of a worker package has programs of OpenSSH.
+const openssh = "libexec/openssh"
+
+// sshToJob has the sshd of the release beside a job that somebody wants to look at, and not the machine's, which a
+// worker may lack. Since OpenSSH 9.8 a sshd is several programs, each of which is told where the next one is.
+func (c GlideinConfig) sshToJob(set setter) {
+	set("SSH_TO_JOB_SSHD", "$(RELEASE_DIR)/%s/sshd", openssh)
+	set("SSH_TO_JOB_SSH_KEYGEN", "$(RELEASE_DIR)/%s/ssh-keygen", openssh)
+	set("SSH_TO_JOB_SSHD_CONFIG_TEMPLATE", "$(LIB)/condor_ssh_to_job_sshd_config_template")
+	args := "-i -e -f %f"
+	for _, part := range [][2]string{{"SshdSessionPath", "sshd-session"}, {"SshdAuthPath", "sshd-auth"}} {
+		if file := filepath.Join(c.Release, openssh, part[1]); isFile(file) {
+			args += " -o " + quote.Word(part[0]+"="+file)
+		}
+	}
+	set("SSH_TO_JOB_SSHD_ARGS", "%s", quote.Words(args))
 }
 
 // Prepare makes the folder, closed to others, with the configuration and the token's text in it, and returns the file
@@ -259,10 +288,26 @@ func (c GlideinConfig) Prepare(secret string) (config string, err error) {
 			return "", fmt.Errorf("preparing a glidein: %w", err)
 		}
 	}
-	if err := errors.Join(self().Replace(c.config(), text), c.Renew(secret)); err != nil {
+	if err := errors.Join(self().Replace(c.config(), text), c.Renew(secret), c.writeFetch()); err != nil {
 		return "", fmt.Errorf("preparing a glidein: %w", err)
 	}
 	return c.config(), nil
+}
+
+// fetchScript is a file in a glidein's folder: a plugin is a program without arguments of its own.
+const fetchScript = "fetch"
+
+// writeFetch writes the program that Fetch stands for.
+func (c GlideinConfig) writeFetch() error {
+	if len(c.Fetch) == 0 {
+		return nil
+	}
+	script := "#!/bin/sh\nexec"
+	for _, word := range c.Fetch {
+		script += " '" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	name := filepath.Join(c.Dir, fetchScript)
+	return errors.Join(self().Replace(name, script+" \"$@\"\n"), os.Chmod(name, 0o700))
 }
 
 func (c GlideinConfig) config() string { return filepath.Join(c.Dir, "condor_config") }

@@ -1,6 +1,6 @@
-// Command shim measures Slurm's commands as Corral's shim has them beside those of a real Slurm on the same two cpus: what
-// a job costs who submits it, how long one that does nothing takes, and many that sleep for a second, submitted one by one
-// and by Makeflow.
+// Command shim measures Slurm's commands as Corral's shim has them beside those of a real Slurm on the same two cpus:
+// what a job costs who submits it, how long one that does nothing takes, and many that sleep for a second, submitted
+// one by one and by Makeflow.
 //
 //	go run ./bench/shim            # about an hour, most of it asleep
 //	go run ./bench/shim -jobs 40   # in small

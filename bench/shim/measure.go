@@ -139,7 +139,8 @@ func (s *side) measureQueue(ctx context.Context, m *measured) error {
 	if m.plan.pending == 0 {
 		return nil
 	}
-	if _, err := s.output(ctx, "sbatch", "-c", strconv.Itoa(cpus), "-o", "/dev/null", "--wrap", "sleep 3600"); err != nil {
+	all := strconv.Itoa(cpus)
+	if _, err := s.output(ctx, "sbatch", "-c", all, "-o", "/dev/null", "--wrap", "sleep 3600"); err != nil {
 		return err
 	}
 	for range m.plan.pending {

@@ -103,7 +103,9 @@ func (b bench) startShim(ctx context.Context, dir string) (*side, error) {
 		return corral(ctx, "down", "--purge", "--force")
 	}
 	for _, args := range [][]string{
-		{"up"}, {"glidein", "create", "--site", "local", "--cpus", strconv.Itoa(cpus), "--wait"}, {"shim", "slurm", s.bin},
+		{"up"},
+		{"glidein", "create", "--site", "local", "--cpus", strconv.Itoa(cpus), "--wait"},
+		{"shim", "slurm", s.bin},
 	} {
 		if err := corral(ctx, args...); err != nil {
 			return s, err

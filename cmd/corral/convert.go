@@ -14,6 +14,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/clustered"
 	"github.com/corral-pilot/corral/workflow/format"
 )
 
@@ -37,17 +40,53 @@ func convertWorkflow(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
+	var scripts []clustered.Script
+	if w, scripts, err = arrange(c, out.word, w); err != nil {
+		return err
+	}
 	for _, lost := range format.Lost(w, out.word) {
 		if c.Bool("strict") {
 			return corral.ErrorAt(corral.Invalid, c.Args().First(), "the other format has no place for %s", lost)
 		}
 		p.say("corral: warning: %s: %s: the other format has no place for that", c.Args().First(), lost)
 	}
-	if err := format.Write(w, out.word, out.create); err != nil {
-		out.undo()
-		return err
+	err = format.Write(w, out.word, out.create)
+	for k := 0; err == nil && k < len(scripts); k++ {
+		err = out.write(scripts[k].Name, scripts[k].Text)
 	}
-	return nil
+	if err != nil {
+		out.undo()
+	}
+	return err
+}
+
+// arrange clusters a workflow, and gives its tasks priorities, as was asked. Both are for DAGMan, which does neither by
+// itself.
+func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workflow, []clustered.Script, error) {
+	for _, flag := range []string{"clustering", "priorities"} {
+		if c.IsSet(flag) && word != "dagman" {
+			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "that is for DAGs: give --to dag")
+		}
+	}
+	rule, err := clustering.Parse(c.String("clustering"))
+	if err != nil {
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--clustering", "%w", err)
+	}
+	var scripts []clustered.Script
+	switch rule.Kind {
+	case clustering.None:
+	case clustering.Auto:
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--clustering",
+			"auto needs a cluster, and a file is for any: runtime=5m makes jobs of five minutes")
+	default:
+		if w, scripts, err = clustered.Join(w, rule); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.Bool("priorities") {
+		w = clustered.Prioritise(w)
+	}
+	return w, scripts, nil
 }
 
 // formatFor returns the word for the format to write: as asked, as the name of the file says, or else WfFormat.
@@ -56,6 +95,9 @@ func formatFor(asked, out string) (word string, err error) {
 	if asked == "" && out != "" && !known {
 		return "", corral.ErrorAt(corral.Invalid, out, "its name does not tell the format to write: give --to (%s)",
 			strings.Join(format.Written(), ", "))
+	}
+	if asked == "dag" { // as the file ends
+		asked = "dagman"
 	}
 	word = cmp.Or(asked, named, format.Written()[0])
 	return word, format.CanWrite(word)
@@ -89,6 +131,16 @@ func (o *outputs) create(name string) (io.WriteCloser, error) {
 		return &packedFile{gzip.NewWriter(f), f}, nil
 	}
 	return f, nil
+}
+
+// write makes a new file of a text.
+func (o *outputs) write(name, text string) error {
+	f, err := o.create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
 }
 
 // undo removes what was made.

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,6 +18,7 @@ import (
 // TestSiteScripts plays testdata/sites/*.txtar, which are about real sites. In addition to what TestScripts has,
 // $HTCONDOR is a real one, $PEERS has the programs of scripts/peers, and there is the command
 //
+//	web FOLDER               serve a folder, at the URL $WEB
 //	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh
 func TestSiteScripts(t *testing.T) {
 	folders := map[string]string{"HTCONDOR": "../../scripts/htcondor", "PEERS": "../../scripts/peers"}
@@ -36,6 +39,11 @@ func TestSiteScripts(t *testing.T) {
 		return setUp(e)
 	}
 	p.Cmds["sshd"] = func(ts *testscript.TestScript, _ bool, args []string) { sshdCmd(t, ts, args[0]) }
+	p.Cmds["web"] = func(ts *testscript.TestScript, _ bool, args []string) {
+		s := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
+		ts.Setenv("WEB", s.URL)
+		ts.Defer(s.Close)
+	}
 	testscript.Run(t, p)
 }
 

@@ -31,8 +31,15 @@ func workflowCommand(p *printer) *cli.Command {
 				Action: func(c *cli.Context) error { return validateWorkflow(c, p) },
 			},
 			{
-				Name: "convert", Flags: []cli.Flag{strict(), &cli.StringFlag{Name: "to", Usage: "`FORMAT` to write: " +
-					strings.Join(format.Written(), ", ") + " (default: as OUT's name says)"}},
+				Name: "convert", Flags: []cli.Flag{
+					strict(),
+					&cli.StringFlag{Name: "to", Usage: "`FORMAT` to write: " +
+						strings.Join(format.Written(), ", ") + " or dag (default: as OUT's name says)"},
+					&cli.StringFlag{Name: "clustering", Usage: "`RULE` by which tasks share a job of the DAG: " +
+						"horizontal=N, runtime=D, label, vertical"},
+					&cli.BoolFlag{Name: "priorities",
+						Usage: "have jobs of the DAG start first that most of the work waits for"},
+				},
 				Action: func(c *cli.Context) error { return convertWorkflow(c, p) },
 			},
 		},

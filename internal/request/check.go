@@ -153,6 +153,15 @@ func CheckRun(in api.NewRun) error {
 	return k.err
 }
 
+// CheckStream checks whether a run can be streamed on its cluster, if that is asked for.
+func CheckStream(o corral.RunOptions, cluster corral.Cluster) error {
+	var k checker
+	k.invalid(o.Stream && cluster.Kind != corral.Condor, "stream",
+		"cluster %s is of kind %s, whose workers take tasks as fast anyway: leave it out, or name a cluster of kind %s",
+		cluster.Name, cluster.Kind, corral.Condor)
+	return k.err
+}
+
 // CheckTaskChoice checks a request about single tasks of a run; whether the run has them shows when its state is read.
 func CheckTaskChoice(in api.TaskChoice) error {
 	var k checker

@@ -179,7 +179,7 @@ func (d *driver) attach() {
 		return
 	}
 	id := d.progress.row.ID
-	queue, err := d.clusters.Queue(d.progress.row.Cluster)
+	queue, err := d.clusters.Queue(d.progress.row.Cluster, d.progress.row.Options)
 	if err != nil {
 		d.noQueue = fmt.Sprintf("no task can be queued: %v", err)
 		return

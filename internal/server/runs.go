@@ -122,6 +122,9 @@ func (h *runHandlers) complete(ctx context.Context, in *api.NewRun) (corral.Clus
 	if err != nil {
 		return cluster, err
 	}
+	if err := request.CheckStream(in.Options, cluster); err != nil {
+		return cluster, err
+	}
 	if in.Open {
 		return cluster, nil
 	}

@@ -74,7 +74,14 @@ func (k cancellation) carryOut(c *call) (wrong, err error) {
 	if err != nil || len(ids) == 0 {
 		return wrong, err
 	}
-	_, err = untilAnswered(c, func() (corral.Run, error) { return c.client.CancelTasks(c.ctx, c.folder.Run, ids...) })
+	for some := range slices.Chunk(ids, api.MaxTasks) {
+		_, err = untilAnswered(c, func() (corral.Run, error) {
+			return c.client.CancelTasks(c.ctx, c.folder.Run, some...)
+		})
+		if err != nil {
+			break
+		}
+	}
 	return wrong, err
 }
 

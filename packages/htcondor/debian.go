@@ -39,9 +39,14 @@ const (
 	keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 	// A stable suite changes every few months: it is asked once a day.
 	lifetime = 24 * time.Hour
-	// listName is the file that names what was downloaded last.
-	listName = "downloaded"
+	// listName is the file that names what was downloaded last. Its name has a number because what is asked for
+	// has changed: an older list lacks the rest.
+	listName = "downloaded.2"
 )
+
+// asked are the packages that are fetched, with all that they depend on: HTCondor, and the OpenSSH that
+// condor_ssh_to_job starts beside a job.
+var asked = []string{"condor", "openssh-server"}
 
 // suitePattern keeps a suite's name from being anything else in apt's list of sources.
 var suitePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
@@ -127,7 +132,7 @@ func (d Debian) fetch(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	d.say("downloading HTCondor and what it needs")
-	if err := a.run(ctx, io.Discard, "install", "--download-only", "condor"); err != nil {
+	if err := a.run(ctx, io.Discard, append([]string{"install", "--download-only"}, asked...)...); err != nil {
 		if strings.Contains(err.Error(), "Unable to locate package") {
 			err = corral.Errorf(corral.Unsatisfiable, "that suite has no HTCondor; trixie has")
 		}
@@ -252,7 +257,8 @@ func (a apt) downloaded(ctx context.Context) ([]string, error) {
 	var out bytes.Buffer
 	// apt names only what it would fetch. With an empty folder for archives that is everything.
 	elsewhere := "Dir::Cache::Archives=" + filepath.Join(a.dir, "empty")
-	if err := a.run(ctx, &out, "install", "--print-uris", "-o", elsewhere, "condor"); err != nil {
+	err := a.run(ctx, &out, append([]string{"install", "--print-uris", "-o", elsewhere}, asked...)...)
+	if err != nil {
 		return nil, err
 	}
 	var debs []string
@@ -337,8 +343,9 @@ func unpack(ctx context.Context, deb string, root *os.Root) error {
 	return errors.Join(errTar, errRest)
 }
 
-// wanted are HTCondor's programs, and all libraries.
+// wanted are HTCondor's programs, those of OpenSSH that condor_ssh_to_job starts, and all libraries.
 var wanted = regexp.MustCompile(`^usr/(s?bin/(condor_|classad_)[^/]*|libexec/condor/[^/]*|` +
+	`sbin/sshd|bin/ssh-keygen|lib/openssh/sshd-[^/]*|lib/condor/condor_ssh_to_job_sshd_config_template|` +
 	`lib/([a-z0-9_]+-linux-gnu/)?(condor/)?[^/]*\.so[^/]*)$`)
 
 // extract writes the wanted files of a tar archive below root, which keeps their names from leading out of it.

@@ -172,7 +172,7 @@ func (i Installation) Pack(w io.Writer, what string) (packages.Package, error) {
 	t := tree{from: i, dir: dir, have: map[string]bool{}}
 	names, err := i.programs(what)
 	if err == nil {
-		err = t.fill(names, what)
+		err = t.fill(names, i.ssh(), what)
 	}
 	if err != nil {
 		return packages.Package{}, corral.ErrorAt(corral.KindOr(err, corral.Failed), "packing "+what, "%w", err)
@@ -196,6 +196,44 @@ var workerPrograms = []string{
 	"sbin/condor_procd",
 	"sbin/condor_startd",
 	"sbin/condor_starter",
+}
+
+// A piece is a file of a package, and where installations have it.
+type piece struct {
+	name  string   // in the package
+	paths []string // below Dir; the first that is there is taken
+}
+
+// What condor_ssh_to_job and interactive jobs need where the job runs: HTCondor starts a sshd of the job's user there,
+// for one connection. Since OpenSSH 9.8 that is several programs. The folder is none of those in which users' shells
+// look for commands.
+var sshPieces = []piece{
+	{"libexec/openssh/sshd", []string{"libexec/openssh/sshd", "sbin/sshd"}},
+	{"libexec/openssh/ssh-keygen", []string{"libexec/openssh/ssh-keygen", "bin/ssh-keygen"}},
+	{"libexec/openssh/sshd-session", []string{"libexec/openssh/sshd-session", "lib/openssh/sshd-session"}},
+	{"libexec/openssh/sshd-auth", []string{"libexec/openssh/sshd-auth", "lib/openssh/sshd-auth"}},
+	{"libexec/condor/condor_ssh_to_job_sshd_setup", []string{"libexec/condor/condor_ssh_to_job_sshd_setup"}},
+	{"libexec/condor/condor_ssh_to_job_shell_setup", []string{"libexec/condor/condor_ssh_to_job_shell_setup"}},
+	{"lib/condor_ssh_to_job_sshd_config_template", []string{"lib/condor_ssh_to_job_sshd_config_template",
+		"lib/condor/condor_ssh_to_job_sshd_config_template"}},
+	{"lib/libgetpwnam.so", []string{"lib/libgetpwnam.so"}}, // for a user whose shell is none
+}
+
+// ssh lists those of sshPieces that there are, each with its only path. An installation without a sshd has none of
+// them: its workers use what their machines have.
+func (i Installation) ssh() (found []piece) {
+	for k, p := range sshPieces {
+		at := slices.IndexFunc(p.paths, func(file string) bool {
+			info, err := os.Stat(filepath.Join(i.Dir, file))
+			return err == nil && info.Mode().IsRegular()
+		})
+		if at >= 0 {
+			found = append(found, piece{p.name, p.paths[at : at+1]})
+		} else if k == 0 {
+			return nil
+		}
+	}
+	return found
 }
 
 // programs lists what goes into a package, below Dir: for workers a fixed list, and for pools all that is HTCondor's,

@@ -52,20 +52,25 @@ var (
 type tree struct {
 	from        Installation
 	dir         string
+	names       []string        // of what was added and is no library
 	have        map[string]bool // :: name of a library → whether it is in the tree
 	relocations []packages.Relocation
 }
 
-// fill brings the programs into the tree, and all libraries that they need. The list of what is needed grows while it
-// is gone through. What libc opens by itself comes first and may be missing.
-func (t *tree) fill(programs []string, what string) error {
+// fill brings the programs and the pieces into the tree, and all libraries that they need. The list of what is needed
+// grows while it is gone through. What libc opens by itself comes first and may be missing.
+func (t *tree) fill(programs []string, pieces []piece, what string) error {
 	needed := slices.Sorted(maps.Keys(openedByLibc))
 	optional := len(needed)
 	needed = append(needed, t.from.loader)
-	for _, name := range programs {
-		libraries, err := t.addProgram(name)
+	for _, p := range append(asPieces(programs), pieces...) {
+		if slices.Contains(t.names, p.name) {
+			continue // a pool's programs have some of the pieces among them
+		}
+		t.names = append(t.names, p.name)
+		libraries, err := t.addProgram(p.name, p.paths[0])
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		needed = append(needed, libraries...)
 	}
@@ -91,6 +96,15 @@ func (t *tree) fill(programs []string, what string) error {
 	return nil
 }
 
+// asPieces are programs that have the same place in the installation as in the package.
+func asPieces(programs []string) []piece {
+	pieces := make([]piece, len(programs))
+	for k, name := range programs {
+		pieces[k] = piece{name, []string{name}}
+	}
+	return pieces
+}
+
 // library returns the file of a library for the installation's machine: a system may have libraries for others too.
 func (i Installation) library(name string) (string, error) {
 	for _, dir := range i.libraries {
@@ -109,14 +123,15 @@ func (i Installation) library(name string) (string, error) {
 		strings.Join(slices.Compact(slices.Clone(i.libraries)), ", "))
 }
 
-// addProgram brings a program into the tree, changed so that it finds the tree's loader and libraries, and returns the
-// names of the libraries that it needs. A script needs none.
-func (t *tree) addProgram(name string) (needed []string, err error) {
-	b, err := input.ReadFile(filepath.Join(t.from.Dir, filepath.FromSlash(name)), maxProgram)
+// addProgram brings the program at a path of the installation into the tree, changed so that it finds the tree's loader
+// and libraries, and returns the names of the libraries that it needs. A script needs none; nor does a library that is
+// loaded into the programs of a worker's machine, with the libraries of that.
+func (t *tree) addProgram(name, file string) (needed []string, err error) {
+	b, err := input.ReadFile(filepath.Join(t.from.Dir, filepath.FromSlash(file)), maxProgram)
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.HasPrefix(b, []byte(elf.ELFMAG)) {
+	if !bytes.HasPrefix(b, []byte(elf.ELFMAG)) || strings.HasSuffix(name, ".so") {
 		return nil, t.write(name, b)
 	}
 	if needed, err = neededBy(b); err != nil {

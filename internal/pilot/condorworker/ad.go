@@ -8,7 +8,9 @@ import (
 
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/transfer"
 	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/internal/proc"
 )
@@ -33,6 +35,7 @@ const (
 func offer(o process.Order, now time.Time) condor.GlideinConfig {
 	c, j, end := o.Condor, o.Join, now.Add(o.EndsIn)
 	self, _ := os.Executable() // without it jobs miss only the path by which they could call this program
+	self = strings.TrimSuffix(self, " (deleted)")
 	return condor.GlideinConfig{
 		Dir: filepath.Join(o.Scratch, "condor"), Release: j.Release,
 		Name: machineName(o.ID), Identity: identity(j.Secret),
@@ -45,17 +48,34 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 			Update:  max(updateMin, min(updateMost, o.EndsIn/20)),
 			Measure: time.Duration(len(proc.IDs())) * measureShare,
 		},
+		Fetch:            fetch(self, c.Attached),
 		RuntimeAttribute: "CorralRuntime", PIDAttribute: "CorralPID",
 		Attributes: classad.Ad{
 			"CorralCluster": c.Cluster, "CorralSite": c.Site,
 			"CorralGlidein": int64(c.Glidein), "CorralAttempt": int64(c.Attempt),
-			workerAttribute: o.ID, "CorralHost": o.Host, "CorralPilot": strings.TrimSuffix(self, " (deleted)"),
+			workerAttribute: o.ID, "CorralHost": o.Host, "CorralPilot": self,
 			"CorralLibc": node.Libc(), "CorralSpeed": node.Speed(),
 			"CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
 			// The time left is computed by whatever asks, when it asks.
 			"CorralEnd": end.Unix(), "CorralTimeLeft": classad.Expr("CorralEnd - time()"), "CorralDraining": false,
+			order.HomeAttribute: strings.Join(o.Addresses, " "), order.HomeDigestAttribute: o.CertDigest,
 		},
 	}
+}
+
+// FetchCommand is the argument with which HTCondor starts this program to fetch the inputs of a job that are URLs.
+const FetchCommand = "fetch"
+
+// fetch is the command that does so. In a pool of ours, where no other worker has other plugins, it also takes the jobs
+// whose URLs it has to refuse: a job that is held says why, one that stays idle does not.
+func fetch(self string, attached bool) []string {
+	switch {
+	case self == "":
+		return nil
+	case attached:
+		return []string{self, FetchCommand}
+	}
+	return []string{self, FetchCommand, transfer.ClaimOthers}
 }
 
 // gpus are the worker's share of those of its node, if any were asked for. Otherwise HTCondor looks itself.

@@ -20,16 +20,16 @@ func TestSlotOf(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if worker, got, err := slotOf(file); worker != "g/0" || got != want || err != nil {
-			t.Errorf("%q: %s, %+v, %v, want %+v", text, worker, got, err, want)
+		if got, err := slotOf(file); got.Worker != "g/0" || got.Resources != want || err != nil {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "CorralWorker = 7\nCpus = 1"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if worker, _, err := slotOf(file); err == nil {
-			t.Errorf("%q is worker %q", text, worker)
+		if got, err := slotOf(file); err == nil {
+			t.Errorf("%q is worker %q", text, got.Worker)
 		}
 	}
 }

@@ -15,7 +15,7 @@ type Job struct {
 	ArrayID   int               // the array's, which is the ID of its first task; 0: no array
 	ArrayTask int               // number in the array, as --array has it
 	Name      string            // of the job, which several may share
-	Spec      *Spec             // shared by no other job, and never changed
+	Spec      *Spec             // tasks of an array may share it; never changed
 	State     State             // as squeue -t has it
 	Reason    Reason            // why it waits, or why it ended as it did
 	Exit      notation.ExitCode // of the script
@@ -28,7 +28,7 @@ type Job struct {
 // Times are zero where they have not come yet. Nobody knows when a job that waits for others may start.
 type Times struct{ Submitted, Eligible, Started, Ended time.Time }
 
-// A Spec is what is known of a job when it is submitted, and never changes. It travels in a task's attributes; all
+// A Spec is what is known of a job when it is submitted, and never changes. It travels in an attribute of a task; all
 // tasks of an array have the same.
 type Spec struct {
 	User       User          // who submitted it

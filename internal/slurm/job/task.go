@@ -22,14 +22,12 @@ type Task struct {
 	Attributes map[string]string // a Spec, written by Attributes
 }
 
-// A Reader makes jobs of tasks. It remembers the arrays that it has seen, and that one waits for resources: the others
+// A Reader makes jobs of tasks. It remembers what it has read, and that one waits for resources: the others
 // wait for that one. The zero value is ready.
 type Reader struct {
+	specs  map[string]*Spec           // what Attributes has written :: read
 	arrays map[string]*notation.Array // what followed --array :: read
 	first  bool                       // a job that waits for resources was seen
-
-	last     string // the attribute that was read last: all tasks of an array have the same
-	lastSpec *Spec
 }
 
 // firstPriority is the priority of Slurm's first job; each later one has less.
@@ -63,14 +61,6 @@ func (r *Reader) Job(t Task) Job {
 		j.Times.Eligible = j.Times.Started
 	}
 	return j
-}
-
-// spec reads attributes, unless they are those of the task before.
-func (r *Reader) spec(attributes map[string]string) *Spec {
-	if text := attributes[attribute]; r.lastSpec == nil || text != r.last {
-		r.last, r.lastSpec = text, ParseSpec(attributes)
-	}
-	return r.lastSpec
 }
 
 // waitsFor is the reason of a job that a worker has not begun. What is skipped waits for what cannot come.
@@ -121,6 +111,20 @@ func (j *Job) fail(t Task) {
 	}
 }
 
+// spec reads a Spec, once for all tasks that have the same.
+func (r *Reader) spec(attributes map[string]string) *Spec {
+	text := attributes[Attribute]
+	s, ok := r.specs[text]
+	if !ok {
+		s = ParseSpec(attributes)
+		if r.specs == nil {
+			r.specs = map[string]*Spec{}
+		}
+		r.specs[text] = s
+	}
+	return s
+}
+
 // arrayTask is the number of an element of an array.
 func (r *Reader) arrayTask(text string, element int) int {
 	a, ok := r.arrays[text]
@@ -137,88 +141,97 @@ func (r *Reader) arrayTask(text string, element int) int {
 	return a.At(element)
 }
 
-// attribute is the one of a task in which a Spec is. All of it is one text, since a list of jobs has it ten thousand
-// times: to read that many maps takes longer than all else that squeue does.
-const attribute = "slurm"
-
-// The parts of a Spec, in the order in which they are written. New ones go to the end of their kind's list, behind which
-// there is room: what an earlier release has written stays readable.
+// texts, numbers and flags say by which key which part of a Spec goes.
 var (
-	texts = []func(*Spec) *string{
-		func(s *Spec) *string { return &s.User.Name }, func(s *Spec) *string { return &s.User.Group },
-		func(s *Spec) *string { return &s.Partition }, func(s *Spec) *string { return &s.Account },
-		func(s *Spec) *string { return &s.Comment }, func(s *Spec) *string { return &s.QOS },
-		func(s *Spec) *string { return &s.Command.Line }, func(s *Spec) *string { return &s.Command.Host },
-		func(s *Spec) *string { return &s.Command.Submit }, func(s *Spec) *string { return &s.Files.Directory },
-		func(s *Spec) *string { return &s.Files.Input }, func(s *Spec) *string { return &s.Files.Output },
-		func(s *Spec) *string { return &s.Files.Error }, func(s *Spec) *string { return &s.Array },
-		func(s *Spec) *string { return &s.Dependency },
+	texts = []struct {
+		key string
+		of  func(*Spec) *string
+	}{
+		{"user", func(s *Spec) *string { return &s.User.Name }},
+		{"group", func(s *Spec) *string { return &s.User.Group }},
+		{"partition", func(s *Spec) *string { return &s.Partition }},
+		{"account", func(s *Spec) *string { return &s.Account }},
+		{"comment", func(s *Spec) *string { return &s.Comment }},
+		{"qos", func(s *Spec) *string { return &s.QOS }},
+		{"command", func(s *Spec) *string { return &s.Command.Line }},
+		{"host", func(s *Spec) *string { return &s.Command.Host }},
+		{"submit", func(s *Spec) *string { return &s.Command.Submit }},
+		{"directory", func(s *Spec) *string { return &s.Files.Directory }},
+		{"input", func(s *Spec) *string { return &s.Files.Input }},
+		{"output", func(s *Spec) *string { return &s.Files.Output }},
+		{"error", func(s *Spec) *string { return &s.Files.Error }},
+		{"array", func(s *Spec) *string { return &s.Array }},
+		{"dependency", func(s *Spec) *string { return &s.Dependency }},
 	}
-	numbers = []func(*Spec) *int{
-		func(s *Spec) *int { return &s.User.UID }, func(s *Spec) *int { return &s.User.GID },
-		func(s *Spec) *int { return &s.Size.CPUs }, func(s *Spec) *int { return &s.Size.Tasks },
-		func(s *Spec) *int { return &s.Size.CPUsPerTask }, func(s *Spec) *int { return &s.Size.GPUs },
-		func(s *Spec) *int { return &s.Nice },
+	numbers = []struct {
+		key string
+		of  func(*Spec) *int
+	}{
+		{"uid", func(s *Spec) *int { return &s.User.UID }}, {"gid", func(s *Spec) *int { return &s.User.GID }},
+		{"cpus", func(s *Spec) *int { return &s.Size.CPUs }}, {"tasks", func(s *Spec) *int { return &s.Size.Tasks }},
+		{"cpus_per_task", func(s *Spec) *int { return &s.Size.CPUsPerTask }},
+		{"gpus", func(s *Spec) *int { return &s.Size.GPUs }}, {"nice", func(s *Spec) *int { return &s.Nice }},
 	}
-	flags = []func(*Spec) *bool{
-		func(s *Spec) *bool { return &s.Size.MemoryEach }, func(s *Spec) *bool { return &s.Requeue },
-		func(s *Spec) *bool { return &s.KillOrphan },
+	flags = []struct {
+		key string
+		of  func(*Spec) *bool
+	}{
+		{"memory_each", func(s *Spec) *bool { return &s.Size.MemoryEach }},
+		{"requeue", func(s *Spec) *bool { return &s.Requeue }},
+		{"kill_orphan", func(s *Spec) *bool { return &s.KillOrphan }},
 	}
 )
 
-// kinds is how many texts, numbers and flags there may be.
-const kinds = 24
+// Attribute is the attribute of a task that has its Spec, as lines of key=value. One text is read faster than many are,
+// ten thousand times, and tasks of an array have the same.
+const Attribute = "slurm"
 
-// hide and unhide keep a text from looking like several fields.
 var (
-	hide   = strings.NewReplacer(`\`, `\\`, "\t", `\t`)
-	unhide = strings.NewReplacer(`\\`, `\`, `\t`, "\t")
+	escape   = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n")
 )
 
-// Attributes writes a Spec as attributes of a task.
+// Attributes writes a Spec as attributes of a task. What is zero is left out.
 func (s *Spec) Attributes() map[string]string {
-	fields := make([]string, 3*kinds+2)
-	for i, of := range texts {
-		fields[i] = hide.Replace(*of(s))
-	}
-	for i, of := range numbers {
-		if n := *of(s); n != 0 {
-			fields[kinds+i] = strconv.Itoa(n)
+	var b strings.Builder
+	set := func(key, value string, is bool) {
+		if is {
+			b.WriteString(key + "=" + escape.Replace(value) + "\n")
 		}
 	}
-	for i, of := range flags {
-		if *of(s) {
-			fields[2*kinds+i] = "true"
-		}
+	for _, f := range texts {
+		set(f.key, *f.of(s), *f.of(s) != "")
 	}
-	fields[3*kinds] = strconv.FormatInt(s.Size.MemoryMiB, 10)
-	fields[3*kinds+1] = s.TimeLimit.String()
-	return map[string]string{attribute: strings.Join(fields, "\t")}
+	for _, f := range numbers {
+		set(f.key, strconv.Itoa(*f.of(s)), *f.of(s) != 0)
+	}
+	for _, f := range flags {
+		set(f.key, "true", *f.of(s))
+	}
+	set("memory_mib", strconv.FormatInt(s.Size.MemoryMiB, 10), s.Size.MemoryMiB != 0)
+	set("time_limit", s.TimeLimit.String(), s.TimeLimit != 0)
+	return map[string]string{Attribute: b.String()}
 }
 
 // ParseSpec reads what Attributes writes. What it cannot read is zero: people may add tasks to a shim's run by
 // themselves, and want to see them.
 func ParseSpec(attributes map[string]string) *Spec {
+	values := map[string]string{}
+	for line := range strings.Lines(attributes[Attribute]) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		values[key] = unescape.Replace(value)
+	}
 	s := &Spec{}
-	fields := strings.Split(attributes[attribute], "\t")
-	if len(fields) != 3*kinds+2 {
-		return s
+	for _, f := range texts {
+		*f.of(s) = values[f.key]
 	}
-	for i, of := range texts {
-		*of(s) = fields[i]
-		if strings.Contains(fields[i], `\`) {
-			*of(s) = unhide.Replace(fields[i])
-		}
+	for _, f := range numbers {
+		*f.of(s), _ = strconv.Atoi(values[f.key])
 	}
-	for i, of := range numbers {
-		if text := fields[kinds+i]; text != "" {
-			*of(s), _ = strconv.Atoi(text)
-		}
+	for _, f := range flags {
+		*f.of(s) = values[f.key] == "true"
 	}
-	for i, of := range flags {
-		*of(s) = fields[2*kinds+i] == "true"
-	}
-	s.Size.MemoryMiB, _ = strconv.ParseInt(fields[3*kinds], 10, 64)
-	s.TimeLimit, _ = time.ParseDuration(fields[3*kinds+1])
+	s.Size.MemoryMiB, _ = strconv.ParseInt(values["memory_mib"], 10, 64)
+	s.TimeLimit, _ = time.ParseDuration(values["time_limit"])
 	return s
 }

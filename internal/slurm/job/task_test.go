@@ -83,7 +83,7 @@ func TestPriority(t *testing.T) {
 
 // A Spec comes back from the attributes of a task as it went there.
 func TestAttributesProperty(t *testing.T) {
-	text := rapid.StringMatching(`[a-z ,=%/\\\t\n]{0,8}`)
+	text := rapid.StringMatching(`[a-zn ,=%/\\\n]{0,8}`)
 	number := rapid.IntRange(-1, 1<<20)
 	rapid.Check(t, func(t *rapid.T) {
 		s := job.Spec{
@@ -134,6 +134,7 @@ func TestMany(t *testing.T) {
 
 // Whatever words a command has and whatever attributes a task, what is printed are whole lines.
 func FuzzCommands(f *testing.F) {
+	f.Add("-t\nall", "user=me\ncpus=x", "9-1")
 	for _, words := range []string{
 		"-o\n%i %.9t%%%", "-O\njobid:8,name:.30", "-j\n1_[1-4],2\n-t\nPD,R", "-S\n-i,P\n-l", "-o\njobid%20,state,x%-3\n-P", "-X\n-S\nnow-1day",
 		"-N\n-l", "-o\n%#N %20E", "list\nuser\nformat=account%20", "-n\n-s\nlist\nuser",
@@ -146,7 +147,7 @@ func FuzzCommands(f *testing.F) {
 		jobs := []job.Job{
 			r.Job(job.Task{ID: 1, Name: line, State: "waiting", Attributes: spec.Attributes()}),
 			r.Job(job.Task{ID: 2, Element: 1, State: "failed", Cause: dependency, Attributes: spec.Attributes()}),
-			r.Job(job.Task{ID: 3, State: "done", Attributes: map[string]string{"cpus": line, "time_limit": array, "memory_mib": line}}),
+			r.Job(job.Task{ID: 3, State: "done", Attributes: map[string]string{job.Attribute: line}}),
 		}
 		none := func(string) string { return "" }
 		words, now := strings.Split(line, "\n"), time.Unix(1_800_000_000, 0).UTC()

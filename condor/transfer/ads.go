@@ -1,0 +1,149 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/corral-pilot/corral/condor/classad"
+)
+
+// A Request is a file that a job wants: what Run is asked.
+type Request struct {
+	URL  string
+	File string // absolute
+}
+
+// ParseRequests reads ads in the new syntax, one after the other, as a starter writes them. Of each it heeds Url and
+// LocalFileName, both of which must be there.
+func ParseRequests(text string) (all []Request, err error) {
+	s := scanner{rest: text}
+	for s.space(); s.rest != ""; s.space() {
+		r, err := s.request()
+		if err != nil {
+			return nil, fmt.Errorf("ad %d of what to transfer: %w", len(all)+1, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// A scanner reads ads from the beginning of the rest of a text.
+type scanner struct{ rest string }
+
+func (s *scanner) space() { s.rest = strings.TrimLeft(s.rest, " \t\r\n\x00") }
+
+// take reads one character, if it is there.
+func (s *scanner) take(c string) bool {
+	s.space()
+	rest, ok := strings.CutPrefix(s.rest, c)
+	s.rest = rest
+	return ok
+}
+
+// request reads an ad in its brackets.
+func (s *scanner) request() (r Request, err error) {
+	if !s.take("[") {
+		return r, errors.New("it does not begin with a bracket")
+	}
+	for !s.take("]") {
+		name, rest, ok := strings.Cut(s.rest, "=")
+		if !ok {
+			return r, errors.New("it does not end")
+		}
+		s.rest = rest
+		value, err := s.value()
+		if err != nil {
+			return r, err
+		}
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "url":
+			r.URL = value
+		case "localfilename":
+			r.File = value
+		}
+		s.take(";")
+	}
+	if r.URL == "" || r.File == "" {
+		return r, errors.New("it has no Url or no LocalFileName")
+	}
+	return r, nil
+}
+
+// value reads a text between quotes, or the text of anything else.
+func (s *scanner) value() (string, error) {
+	if !s.take(`"`) {
+		end := strings.IndexAny(s.rest, ";]")
+		if end < 0 {
+			return "", errors.New("it does not end")
+		}
+		value := strings.TrimSpace(s.rest[:end])
+		s.rest = s.rest[end:]
+		return value, nil
+	}
+	var b strings.Builder
+	for i := 0; i < len(s.rest); i++ {
+		switch c := s.rest[i]; {
+		case c == '"':
+			s.rest = s.rest[i+1:]
+			return b.String(), nil
+		case c == '\\' && i+1 < len(s.rest):
+			i++
+			b.WriteByte(unescaped(s.rest[i]))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", errors.New("a text in it does not end")
+}
+
+// unescaped is what a character behind a backslash stands for.
+func unescaped(c byte) byte {
+	switch c {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	}
+	return c
+}
+
+// A Result is what became of a Request.
+type Result struct {
+	Request
+	Bytes      int64
+	Start, End int64 // Unix time
+	Err        error // nil: the file is there
+}
+
+// format writes a result as the starter reads it.
+func (r Result) format() string {
+	scheme, _, _ := strings.Cut(r.URL, "://")
+	ad := classad.Ad{
+		"TransferUrl": r.URL, "TransferFileName": r.File, "TransferType": "download", "TransferProtocol": scheme,
+		"TransferSuccess": r.Err == nil, "TransferFileBytes": r.Bytes, "TransferTotalBytes": r.Bytes,
+		"TransferStartTime": r.Start, "TransferEndTime": r.End,
+	}
+	if r.Err != nil {
+		ad["TransferError"] = r.Err.Error()
+	}
+	return classad.FormatNew(ad) + "\n"
+}
+
+// Methods is the ad by which a plugin says what it serves. With refused it claims the methods, too, that it refuses.
+func Methods(refused bool) string {
+	methods := served
+	if refused {
+		methods += "," + unserved
+	}
+	return "MultipleFileSupport = true\nPluginType = \"FileTransfer\"\nPluginVersion = \"1.0\"\n" +
+		"SupportedMethods = " + classad.FormatOld(methods) + "\n"
+}
+
+// What Run fetches, and the schemes of URLs that other plugins are known for.
+const (
+	served   = "http,https"
+	unserved = "ftp,osdf,stash,pelican,dav,davs,root,gsiftp,box,gdrive,onedrive"
+)

@@ -1,0 +1,47 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+)
+
+// ClaimOthers is the argument, before those of HTCondor, with which a plugin claims the methods that it refuses, too.
+const ClaimOthers = "others"
+
+// ErrMissing says that not all files were fetched. The file of results has the reasons.
+var ErrMissing = errors.New("not all files were fetched")
+
+// Command does what the arguments of a plugin ask, as HTCondor gives them.
+func (p Plugin) Command(ctx context.Context, args []string, stdout io.Writer) error {
+	others := len(args) > 0 && args[0] == ClaimOthers
+	if others {
+		args = args[1:]
+	}
+	flags := flag.NewFlagSet("fetch", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	methods := flags.Bool("classad", false, "")
+	in, out := flags.String("infile", "", ""), flags.String("outfile", "", "")
+	upload := flags.Bool("upload", false, "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case *methods:
+		_, err := io.WriteString(stdout, Methods(others))
+		return err
+	case *in == "" || *out == "" || flags.NArg() > 0:
+		return errors.New("a plugin of HTCondor's file transfer: want -classad, or -infile FILE -outfile FILE [-upload]")
+	case *upload:
+		if err := p.Refuse(*in, *out); err != nil {
+			return err
+		}
+		return ErrMissing
+	}
+	fetched, err := p.Run(ctx, *in, *out)
+	if err == nil && !fetched {
+		err = ErrMissing
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxRequests bounds what a starter asks for at once, in bytes.
+const maxRequests = 64 << 20
+
+// Run does what a starter asks for in the file in, and says in the file out what became of it. fetched is false if a
+// file is missing. The error is about the two files, or the end of ctx.
+func (p Plugin) Run(ctx context.Context, in, out string) (fetched bool, err error) {
+	requests, err := readRequests(in)
+	if err != nil {
+		return false, err
+	}
+	var said strings.Builder
+	fetched = true
+	for _, r := range requests {
+		result := Result{Request: r, Start: time.Now().Unix()}
+		result.Bytes, result.Err = p.fetch(ctx, r)
+		result.End = time.Now().Unix()
+		fetched = fetched && result.Err == nil
+		said.WriteString(result.format())
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+	}
+	return fetched, os.WriteFile(out, []byte(said.String()), 0o600)
+}
+
+// Refuse answers for files that a job would send to URLs: nothing is sent.
+func (p Plugin) Refuse(in, out string) error {
+	requests, err := readRequests(in)
+	if err != nil {
+		return err
+	}
+	var said strings.Builder
+	for _, r := range requests {
+		now := time.Now().Unix()
+		said.WriteString(Result{Request: r, Start: now, End: now, Err: errors.New("this worker fetches from URLs and " +
+			"sends nothing to them: have the job's files come back, and send them from there")}.format())
+	}
+	return os.WriteFile(out, []byte(said.String()), 0o600)
+}
+
+// readRequests reads the file of a starter.
+func readRequests(name string) ([]Request, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxRequests+1))
+	if err == nil && len(b) > maxRequests {
+		err = fmt.Errorf("%s: more than %d bytes of requests", name, maxRequests)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequests(string(b))
+}
+
+// A Plugin fetches files.
+type Plugin struct {
+	Pauses []time.Duration // before each further try of what may pass
+	Stall  time.Duration   // a connection on which nothing comes for so long is given up
+}
+
+// Default is patient for two minutes: a server that is being started again is back by then.
+var Default = Plugin{
+	Pauses: []time.Duration{time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute},
+	Stall:  time.Minute,
+}
+
+// A passing error may be gone the next time.
+type passing struct{ error }
+
+func (e passing) Unwrap() error { return e.error }
+
+// fetch brings one file, and returns its size. A file that did not come whole is not there.
+func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return 0, errors.New("an input of the job is no URL that can be read") // it might have a password in it
+	}
+	if scheme := strings.ToLower(u.Scheme); !slices.Contains(strings.Split(served, ","), scheme) {
+		return 0, fmt.Errorf("%s: this worker fetches by http and https, and not by %s: name a file instead, or have the "+
+			"job itself fetch it", u.Redacted(), u.Scheme)
+	}
+	for try := 0; ; try++ {
+		bytes, err = p.once(ctx, u, r.File)
+		var again passing
+		if err == nil || ctx.Err() != nil || !errors.As(err, &again) {
+			break
+		}
+		if try == len(p.Pauses) {
+			err = fmt.Errorf("%w, %d times", err, try+1)
+			break
+		}
+		if !pause(ctx, p.Pauses[try]) {
+			break
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", u.Redacted(), err)
+	}
+	return bytes, nil
+}
+
+// pause waits, and reports whether it was for the whole time.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// once tries once. The file is written beside its place first.
+func (p Plugin) once(ctx context.Context, u *url.URL, file string) (int64, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stalled := time.AfterFunc(p.Stall, cancel)
+	defer stalled.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, p.reason(ctx, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, refused(answer)
+	}
+	part := file + ".part"
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(f, watched{answer.Body, func() { stalled.Reset(p.Stall) }})
+	var disk *os.PathError
+	if err != nil && !errors.As(err, &disk) {
+		err = p.reason(ctx, err)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(part, file)
+	}
+	if err != nil {
+		_ = os.Remove(part)
+	}
+	return n, err
+}
+
+// reason is why an exchange failed, without the URL, which is said elsewhere.
+func (p Plugin) reason(ctx context.Context, err error) error {
+	var whole *url.Error
+	if errors.As(err, &whole) {
+		err = whole.Err
+	}
+	var unknown *net.DNSError
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return passing{fmt.Errorf("nothing came for %s", p.Stall)}
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return passing{errors.New("the connection ended before the file did")}
+	}
+	return passing{err}
+}
+
+// refused is what a server says instead of sending the file.
+func refused(answer *http.Response) error {
+	err := fmt.Errorf("the server says %s", answer.Status)
+	if s := answer.StatusCode; s >= 500 || s == http.StatusTooManyRequests || s == http.StatusRequestTimeout {
+		return passing{err}
+	}
+	return err
+}
+
+// A watched reader tells of all that is read.
+type watched struct {
+	io.Reader
+	came func()
+}
+
+func (w watched) Read(b []byte) (int, error) {
+	n, err := w.Reader.Read(b)
+	if n > 0 {
+		w.came()
+	}
+	return n, err
+}

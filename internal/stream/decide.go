@@ -1,0 +1,229 @@
+package stream
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor/eventlog"
+	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/order"
+)
+
+const (
+	// linger is how long worker jobs stay when no run is left: for the next one of a script that makes several.
+	linger = 3 * time.Second
+	// surplus is how long a worker job may wait for its slot although nothing waits for a worker, or its glidein is not
+	// there. Between two levels of a workflow, and after a start of corrald, that is so for moments.
+	surplus = 10 * time.Second
+	// overdue is how long a worker job that waits for its slot, or has one and is about to dial in, counts as one that
+	// comes. Later others are asked for beside it, elsewhere.
+	overdue = 30 * time.Second
+	// least is what a glidein must have left for a worker job to be worth it.
+	least = 20 * time.Second
+	// restMost bounds the pause after worker jobs that ended without having dialled in.
+	restMost = time.Minute
+)
+
+// A World is what is known of a stream at one look.
+type World struct {
+	Runs      int       // that are attached
+	AloneFrom time.Time // since when none is
+	Priority  int64     // of the most urgent run's worker jobs
+	RestUntil time.Time // nothing is submitted before
+
+	Waiting []matching.Class // the tasks that no worker has, the most urgent first
+	Held    int              // jobs of runs that workers have
+
+	Glideins []corral.Worker // of the pool, with what HTCondor says is free there
+	Workers  []corral.Worker // that dialled in, one for each worker job that runs
+	Jobs     []Job           // in the schedd's queue
+}
+
+// A State is what a worker job is doing.
+type State uint8
+
+const (
+	Idle    State = iota // it waits for its slot
+	Running              // its program runs, or is about to
+	Held                 // by HTCondor, for a reason of its own
+	Parked               // held by the user, who may release it
+	Leaving              // it was removed, and its slot is not free yet
+)
+
+// A Job is a worker job in the schedd's queue.
+type Job struct {
+	ID       eventlog.JobID
+	Number   int64
+	Glidein  string // the worker of the pool on which alone it runs
+	State    State
+	CPUs     int // that it waits for, or has
+	Priority int64
+	Since    time.Time // of its state
+}
+
+// A Deed is a kind of order.
+type Deed uint8
+
+const (
+	Start  Deed = iota // submit a worker job
+	Remove             // take it out of the queue
+	Rank               // give it the World's priority
+)
+
+// An Order is something to be done now.
+type Order struct {
+	Deed Deed
+	Job  Job    // of a Start only Glidein, CPUs and Priority
+	Why  string // of a removal
+
+	Need corral.Resources // of a Start: what the slot must have, for a task that waits
+}
+
+// Decide says what is to be done about the worker jobs of a stream. It is called with what was just looked up: an order
+// that was carried out is not given again, as the next World shows what came of it.
+func Decide(now time.Time, w World) (orders []Order) {
+	if w.Runs == 0 {
+		if now.Before(w.AloneFrom.Add(linger)) {
+			return nil
+		}
+		return removals(w.Jobs, "no run is left", func(Job) bool { return true })
+	}
+	there := map[string]bool{}
+	for _, g := range w.Glideins {
+		there[g.ID] = g.Connected && !g.Draining
+	}
+	want := w.demand()
+	orders = removals(w.Jobs, "HTCondor holds it", func(j Job) bool { return j.State == Held })
+	orders = append(orders, removals(w.Jobs, "its glidein is gone", func(j Job) bool {
+		return j.State == Idle && !there[j.Glidein] && now.Sub(j.Since) > surplus
+	})...)
+	orders = append(orders, removals(w.Jobs, "nothing waits for it", func(j Job) bool {
+		return j.State == Idle && there[j.Glidein] && want == 0 && now.Sub(j.Since) > surplus
+	})...)
+	for _, j := range w.Jobs {
+		if j.State == Idle && j.Priority < w.Priority && there[j.Glidein] {
+			orders = append(orders, Order{Deed: Rank, Job: j})
+		}
+	}
+	if now.Before(w.RestUntil) {
+		return orders
+	}
+	return append(orders, w.starts(now, want)...)
+}
+
+// removals are the orders to remove those jobs that are so. One that is leaving was removed before.
+func removals(jobs []Job, why string, is func(Job) bool) (orders []Order) {
+	for _, j := range jobs {
+		if j.State != Leaving && is(j) {
+			orders = append(orders, Order{Deed: Remove, Job: j, Why: why})
+		}
+	}
+	return orders
+}
+
+// demand is how many cpus could be used beyond those of the workers that are there: by the tasks that no worker has,
+// and by those that wait at one behind others.
+func (w *World) demand() (cpus int) {
+	for _, c := range w.Waiting {
+		cpus += c.Jobs * max(1, c.Needs.CPUs)
+	}
+	have := 0
+	for _, s := range w.Workers {
+		if s.Connected && !s.Draining {
+			have += s.CPUs
+		}
+	}
+	return cpus + max(0, w.Held-have)
+}
+
+// starts are the worker jobs to submit for so many cpus. There is one for each glidein that has something free, the
+// largest first, of all that is free there or of what is wanted.
+func (w *World) starts(now time.Time, want int) (orders []Order) {
+	want -= w.coming(now)
+	hosts := w.hosts(now)
+	slices.SortStableFunc(hosts, func(a, b host) int { return cmp.Compare(b.free.CPUs, a.free.CPUs) })
+	for _, h := range hosts {
+		need, some := w.fitting(h)
+		if want <= 0 {
+			break
+		}
+		if !some || h.waits {
+			continue
+		}
+		cpus := max(1, need.CPUs, min(want, h.free.CPUs))
+		want -= cpus
+		orders = append(orders, Order{
+			Deed: Start, Need: need, Job: Job{Glidein: h.id, CPUs: cpus, Priority: w.Priority},
+		})
+	}
+	return orders
+}
+
+// coming is how many cpus worker jobs will soon bring.
+func (w *World) coming(now time.Time) (cpus int) {
+	for _, j := range w.Jobs {
+		if (j.State == Idle || j.State == Running && !w.dialled(j)) && now.Sub(j.Since) < overdue {
+			cpus += j.CPUs
+		}
+	}
+	return cpus
+}
+
+// dialled reports whether the worker of a job has come in.
+func (w *World) dialled(j Job) bool {
+	id := order.StreamWorker(j.Glidein, j.Number)
+	return slices.ContainsFunc(w.Workers, func(s corral.Worker) bool { return s.ID == id })
+}
+
+// A host is a glidein as worker jobs see it.
+type host struct {
+	id    string
+	free  corral.Resources
+	left  time.Duration
+	waits bool // a worker job waits there already
+}
+
+// hosts returns the glideins that have something free. HTCondor says what no job has; where it does not know yet of a
+// worker job, that is left out of account here.
+func (w *World) hosts(now time.Time) (hosts []host) {
+	for _, g := range w.Glideins {
+		left := g.EndsAt.Sub(now)
+		if !g.Connected || g.Draining || left < least {
+			continue
+		}
+		h := host{id: g.ID, free: g.Free(), left: left}
+		used := 0
+		for _, j := range w.Jobs {
+			if j.Glidein != g.ID || j.State == Held || j.State == Parked {
+				continue
+			}
+			used += j.CPUs
+			h.waits = h.waits || j.State == Idle
+		}
+		if h.free.CPUs = min(h.free.CPUs, g.CPUs-used); h.free.CPUs > 0 {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
+}
+
+// fitting returns what the most urgent tasks need of a host that fit there. If none waits but at other workers, any
+// host will do.
+func (w *World) fitting(h host) (need corral.Resources, some bool) {
+	for _, c := range w.Waiting {
+		if c.Needs.FitIn(h.free) && c.Needs.Time < h.left {
+			return c.Needs.Resources, true
+		}
+	}
+	return corral.Resources{}, len(w.Waiting) == 0
+}
+
+// Rest is how long nothing is submitted after so many worker jobs in a row that ended without having dialled in.
+func Rest(failures int) time.Duration {
+	if failures == 0 {
+		return 0
+	}
+	return min(time.Second<<min(failures-1, 10), restMost)
+}
