@@ -1,5 +1,9 @@
 package main
 
+// A shim is a folder and an open run. The folder is claimed first: its note has the key under which the run is asked
+// for, so that the command, repeated after it was killed at any point, finds the same run. Then come the run's id and
+// the links. The other way round, closing begins with the run: as long as the folder is there, it can be repeated.
+
 import (
 	"cmp"
 	"errors"
@@ -58,6 +62,7 @@ func makeShim(c *cli.Context, p *printer) error {
 	}
 	run, err := openRunOf(c, cl, f)
 	if err != nil {
+		// Where it is not known whether there is a run, the folder stays, with the key to ask again.
 		if made && !unsure(err) {
 			_ = f.Remove() // what is left can be made again
 		}
@@ -115,6 +120,7 @@ func closeShim(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
+	// Not the corrald of --server: the folder knows whose run it has.
 	cl, err := api.New(f.Server)
 	if err != nil {
 		return err

@@ -1,5 +1,9 @@
 package slurm
 
+// These commands ask and change nothing. What is asked for is read by package job, which also prints; here it is
+// looked up, as little of it as will do: clients ask about a few of ten thousand jobs, and about all of them every few
+// seconds.
+
 import (
 	"cmp"
 	"fmt"
@@ -34,8 +38,8 @@ func squeue(c *call) error {
 	return q.Write(c.Out, jobs, time.Now())
 }
 
-// tellOther answers what a command is asked about itself. Its version is that of Slurm, since clients choose their words
-// by it.
+// tellOther answers what a command is asked about itself. Its version is that of Slurm, since clients choose their
+// words by it.
 func (c *call) tellOther(what string) error {
 	if what == "version" {
 		fmt.Fprintln(c.Out, "slurm-wlm", release)
@@ -71,6 +75,7 @@ func statesOf(wanted []job.State) (states []corral.TaskState) {
 		case job.Completed:
 			states = append(states, corral.TaskDone)
 		default:
+			// One whose dependency failed is cancelled if its user wants that, and else keeps waiting, as with Slurm.
 			states = append(states, corral.TaskFailed, corral.TaskSkipped)
 		}
 	}

@@ -1,5 +1,9 @@
 package slurm
 
+// scancel looks which of the jobs that are meant are not over, and has corrald cancel these, all or none. Between the
+// two one of them may end, which corrald refuses to cancel then: scancel looks again. Slurm says nothing about jobs
+// that are over already, and neither does this.
+
 import (
 	"cmp"
 	"errors"
@@ -162,7 +166,8 @@ func (k *cancellation) take(meaning, value string) error {
 	case "signal":
 		if n, err := notation.ParseSignal(value); err != nil || n != 9 && n != 15 {
 			return &notation.Unsupported{
-				What: "--signal=" + value, Why: "jobs can only be ended; --signal of sbatch warns them before their time is up",
+				What: "--signal=" + value,
+				Why:  "jobs can only be ended; --signal of sbatch warns them before their time is up",
 			}
 		}
 	}

@@ -1,5 +1,8 @@
 package slurm
 
+// Of scontrol's many commands two are about a user's own jobs: clients call "show jobid" where sacct has no answer yet,
+// and people call "requeue". All others are an operator's, of a cluster that is shared.
+
 import (
 	"errors"
 	"fmt"
@@ -50,6 +53,7 @@ func parseControl(words []string) (k control, err error) {
 	about := k.verb + " " + strings.Join(words[:min(1, len(words))], "")
 	switch {
 	case k.verb == "show" && len(words) > 0:
+		// Slurm takes "job 7", "job=7" and "jobid 7", one after the other.
 		what, id, has := strings.Cut(words[0], "=")
 		if what != "job" && what != "jobs" && what != "jobid" {
 			return k, unsupportedControl(about)
@@ -70,6 +74,7 @@ func parseControl(words []string) (k control, err error) {
 	return k, nil
 }
 
+// unsupportedControl refuses a command of scontrol's by name.
 func unsupportedControl(what string) error {
 	return &notation.Unsupported{
 		What: "scontrol " + strings.TrimSpace(what), Why: "it shows jobs, and has them run again (requeue)",

@@ -51,6 +51,7 @@ func (c *call) sight(o step.Order) error {
 			blind = append(blind, t.Worker)
 		}
 	}
+	// One that sees it is enough, and so is one that was not asked: a job finds out by itself where it is.
 	all := func(w corral.Worker) bool { return slices.Contains(blind, w.ID) }
 	if len(blind) == len(tasks) && !slices.ContainsFunc(workers, func(w corral.Worker) bool { return !all(w) }) {
 		return c.reason(tasks[0])
@@ -115,8 +116,9 @@ func (c *call) probe(o step.Order, n int) ([]api.Task, error) {
 // reason is what a step said that could not begin its job.
 func (c *call) reason(t api.Task) error {
 	said, err := c.client.RunTaskLog(c.ctx, c.folder.Run, t.ID, api.LogPart{File: "stderr", Last: 1 << 10})
-	if err != nil || len(said) == 0 {
-		return cmp.Or(err, fmt.Errorf("job %d ended with exit status %d", int(c.folder.Base())+t.Number, step.ExitUnable))
+	if err != nil || len(said) == 0 { // of a script that has ended with this status itself
+		id := int(c.folder.Base()) + t.Number
+		return cmp.Or(err, fmt.Errorf("job %d ended with exit status %d", id, step.ExitUnable))
 	}
 	return errors.New(strings.TrimPrefix(strings.TrimSpace(string(said)), "pilot: "))
 }

@@ -1,5 +1,11 @@
 package slurm
 
+// A job goes through sbatch in this order: its words, the environment and the script are read and checked (package
+// submission); what Slurm would make of them becomes an order for the worker, and a Spec for who lists jobs; what it
+// waits for is looked up; whether workers see its directory is asked, once for each file system. Only then is there a
+// task. So whatever is wrong with a job is said while nothing of it exists, and the one request that makes it carries a
+// key: sent again, after corrald was killed before it could answer, it makes no second job.
+
 import (
 	"cmp"
 	"crypto/rand"
@@ -40,7 +46,9 @@ func sbatch(c *call) error {
 			c.folder.Cluster, sub.Size.CPUs, c.folder.Cluster)
 		return nil
 	}
-	key := rand.Text() // asked again, it is the same job
+	// Asked again, it is the same job. The key is not kept: who kills sbatch does not know, as with Slurm, whether
+	// there is a job now.
+	key := rand.Text()
 	added, err := untilAnswered(c, func() (api.AddedTasks, error) {
 		return c.client.AddTask(c.ctx, c.folder.Run, t, key)
 	})
@@ -81,6 +89,7 @@ func (c *call) read() (*submission.Submission, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the working directory: %w", err)
 	}
+	// There is no other way to ask for the mask. Nothing else of this process makes files meanwhile.
 	mask := syscall.Umask(0)
 	syscall.Umask(mask)
 	return cmd.Submission(submission.Caller{Environ: os.Environ(), Directory: dir, Umask: mask}, script)
@@ -125,6 +134,7 @@ func (c *call) await(added api.AddedTasks) error {
 	if err != nil {
 		return err
 	}
+	// An array has as many ends as tasks. What could not be begun has left nothing in its output that says why.
 	worst := 0
 	for _, t := range tasks {
 		if unable(t) {
@@ -145,6 +155,8 @@ func (c *call) await(added api.AddedTasks) error {
 // task makes the task of a submission.
 func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	who := whoever()
+	// Clients that know the cluster by sinfo name it as their partition. "default" is what people write where they must
+	// write something.
 	if p := sub.Labels.Partition; p != "" && p != c.folder.Cluster && p != "default" {
 		return t, errors.New("Invalid partition name specified") //nolint:staticcheck // Slurm's words
 	}
@@ -189,8 +201,9 @@ func resources(s submission.Size) corral.Resources {
 // whoever returns who calls.
 func whoever() job.User {
 	me := job.User{UID: os.Getuid(), GID: os.Getgid()}
+	// A user of a directory service is not in /etc/passwd, which is all that a static program reads.
 	me.Name, me.Group = os.Getenv("USER"), strconv.Itoa(me.GID)
-	if u, err := user.Current(); err == nil { // /etc/passwd need not have everybody
+	if u, err := user.Current(); err == nil {
 		me.Name = u.Username
 	}
 	if g, err := user.LookupGroupId(me.Group); err == nil {
@@ -235,6 +248,7 @@ func (c *call) order(sub *submission.Submission, who job.User) (o step.Order, er
 
 // softLimits returns those limits of the calling shell that a job is to have: this process has raised some of its own.
 func softLimits(names []string) (map[string]uint64, error) {
+	// Go raises the limit of open files for itself when a program begins, and does not tell what it was.
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", os.Getppid()))
 	if err != nil {
 		if text, err = os.ReadFile("/proc/self/limits"); err != nil {
@@ -261,6 +275,7 @@ func shortened(line string) string {
 
 // spec is what is shown of the job.
 func (c *call) spec(sub *submission.Submission, who job.User) job.Spec {
+	// Names stay patterns: each task of an array has files of its own.
 	at := func(name string) string {
 		if name == "" || filepath.IsAbs(name) {
 			return name

@@ -1,5 +1,9 @@
 package slurm
 
+// Jobs are tasks, and this is how one becomes the other: a job's number is its task's and the folder's base, an array
+// is as many tasks in a row with one set of attributes, its number is that of the first. So a list of jobs that
+// somebody names is a list of numbers of tasks, and no more than these are asked for.
+
 import (
 	"errors"
 	"fmt"
@@ -68,6 +72,7 @@ const killedBy = "killed by "
 
 // exitOf says how a task's process ended.
 func exitOf(t api.Task) (code notation.ExitCode) {
+	// The worker says of a process that a signal ended: which, in its reason, and no status.
 	if t.ExitStatus != nil && *t.ExitStatus >= 0 {
 		code.Status = *t.ExitStatus
 		return code
@@ -129,6 +134,7 @@ func (c *call) members(first job.Job, id notation.JobID) ([]job.Job, error) {
 		}
 		return []job.Job{first}, nil
 	}
+	// Which tasks an array has is written in each of them: nobody else need be asked how many there are.
 	array, err := notation.ParseArray(first.Spec.Array, notation.MaxTask)
 	if err != nil {
 		return nil, fmt.Errorf("reading the array of job %d: %w", first.ID, err)
@@ -152,6 +158,7 @@ func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 		return nil, &notation.Unsupported{What: "--dependency with ?", Why: "a job waits for all that it names"}
 	}
 	for _, d := range deps.List {
+		// Of jobs that are submitted at the same time one may miss the other, as each asks before it is there itself.
 		if d.When == notation.Singleton {
 			earlier, err := c.jobs(api.TaskQuery{States: living})
 			if err != nil {

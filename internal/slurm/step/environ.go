@@ -43,8 +43,8 @@ const gpus = "CUDA_VISIBLE_DEVICES"
 
 // others are variables of the caller that would be about another job, were sbatch called in one.
 var others = []string{
-	gpus, "CORRAL_RUN", "CORRAL_TASK", "CORRAL_ATTEMPT", "CORRAL_CPUS", "CORRAL_NOTE", "CORRAL_ELEMENT", "CORRAL_JOB_TAG",
-	"CORRAL_JOB_DIR", "CORRAL_SHIM", scratch,
+	gpus, "CORRAL_RUN", "CORRAL_TASK", "CORRAL_ATTEMPT", "CORRAL_CPUS", "CORRAL_NOTE", "CORRAL_ELEMENT",
+	"CORRAL_JOB_TAG", "CORRAL_JOB_DIR", "CORRAL_SHIM", scratch,
 }
 
 // scratch is the variable that says which directory for temporary files is a job's own, and goes with it.

@@ -40,6 +40,7 @@ func Run() (syscall.WaitStatus, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("becoming the parent of what the job leaves: %w", err)
 	}
+	// From here on what the script leaves comes to this process, and dies with it.
 	p := process{order: o, instance: i, began: time.Now(), asked: make(chan os.Signal, 1)}
 	// The worker asks the whole group to end when the time is up: the script hears it itself.
 	signal.Notify(p.asked, syscall.SIGTERM)
@@ -73,6 +74,7 @@ func (p *process) start() error {
 	if p.script, err = p.order.Script.write(); err != nil {
 		return err
 	}
+	// The limits are the script's: this process would not get far with, say, ten megabytes of address space.
 	back, err := lower(p.order.Limits.Soft)
 	if err != nil {
 		return err
@@ -108,6 +110,7 @@ func (p *process) open() (in, out, serr *os.File, err error) {
 	if in, err = os.Open(input); err != nil {
 		return nil, nil, nil, fmt.Errorf("the job's standard input: %w", err)
 	}
+	// Two streams may be one file by different names, and several tasks of an array may share one.
 	mode := os.O_WRONLY | os.O_CREATE | os.O_APPEND
 	if !s.Append {
 		mode |= os.O_TRUNC
@@ -176,6 +179,8 @@ func (p *process) warn(ended <-chan struct{}) {
 				_ = syscall.Kill(p.pid, sig) // it may have ended just now; nobody has its number before ended
 				continue
 			}
+			// Slurm signals the job's steps, and the shell that runs the script only if B: says so. Here all that the
+			// script has started are its steps.
 			for _, pid := range below(p.pid) {
 				_ = syscall.Kill(pid, sig)
 			}
