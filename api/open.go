@@ -161,9 +161,22 @@ func Ranges(numbers []int) string {
 	return b.String()
 }
 
+// mostNumbers is how many numbers a request names at most: they stand in its target, which has some 64 KiB.
+const mostNumbers = 4000
+
 // QueryTasks lists the tasks of a run that q selects, in the order of their numbers.
-func (c *Client) QueryTasks(ctx context.Context, id corral.RunID, q TaskQuery) ([]Task, error) {
-	return list[Task](ctx, c, runPath(id)+"/tasks", q.values())
+func (c *Client) QueryTasks(ctx context.Context, id corral.RunID, q TaskQuery) (all []Task, err error) {
+	if len(q.Numbers) <= mostNumbers {
+		return list[Task](ctx, c, runPath(id)+"/tasks", q.values())
+	}
+	for part := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(q.Numbers))), mostNumbers) {
+		tasks, err := list[Task](ctx, c, runPath(id)+"/tasks", TaskQuery{part, q.States}.values())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tasks...)
+	}
+	return all, nil
 }
 
 // WaitTasks returns tasks of an open run once all of them are over. When timeout (0: none) is over before, it returns

@@ -261,6 +261,8 @@ type TaskText struct {
 	*Task
 	StartedAt string `json:"started_at,omitempty"`
 	EndedAt   string `json:"ended_at,omitempty"`
+	AddedAt   string `json:"added_at,omitempty"`
+	OverAt    string `json:"over_at,omitempty"`
 }
 
 // TextOf returns the text of a task, which keeps using t.
@@ -271,7 +273,11 @@ func TextOf(t *Task) TaskText {
 		}
 		return at.Format(time.RFC3339Nano)
 	}
-	return TaskText{t, text(t.StartedAt), text(t.EndedAt)}
+	all := TaskText{Task: t, StartedAt: text(t.StartedAt), EndedAt: text(t.EndedAt)}
+	if t.Grown != nil {
+		all.AddedAt, all.OverAt = text(t.AddedAt), text(t.OverAt)
+	}
+	return all
 }
 
 // A TaskChoice names tasks of a run of which something is asked.

@@ -210,11 +210,16 @@ func (x *Execution) Gap(floors []Part) *Gap {
 func (x *Execution) skip(g *Gap, at Msec) {
 	x.book.nextSeq = max(x.book.nextSeq, g.Seq)
 	for _, p := range g.Floors {
-		if p.Task < 0 || int(p.Task) >= len(x.plan.Tasks) {
+		known := int(p.Task) < len(x.plan.Tasks)
+		if p.Task < 0 || !known && !x.plan.Open {
 			continue
 		}
 		x.attempts.floors[p.Task] = max(x.attempts.floors[p.Task], p.Attempt)
-		if x.control.idle(p.Task) && x.attempts.tasks[p.Task].attempt <= p.Attempt {
+		if known && x.control.idle(p.Task) && x.attempts.tasks[p.Task].attempt <= p.Attempt {
+			if x.plan.Tasks[p.Task].Once {
+				loseForGood(x, p.Task, "what became of it is lost with a piece of the run's journal", at)
+				continue
+			}
 			x.attempts.next(p.Task)
 			x.frontier.again(p.Task, at, 0)
 		}

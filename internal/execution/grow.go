@@ -132,7 +132,7 @@ func add(x *Execution, a *Addition) {
 			DiskMiB: a.Needs.DiskMiB, Estimate: max(1, a.Estimate).sub(0), Retries: a.Retries, Once: a.Once,
 			Rules: rules,
 		})
-		x.attempts.tasks = append(x.attempts.tasks, taskState{attempt: 1})
+		x.attempts.tasks = append(x.attempts.tasks, taskState{attempt: x.attempts.floors[i] + 1})
 		x.book.of = append(x.book.of, nil)
 		x.frontier.missing = append(x.frontier.missing, 0)
 	}

@@ -197,6 +197,7 @@ func (r *transcript) begin(t *testing.T, d *datadriven.TestData) {
 		r.categories[name] = len(r.spec.Limits)
 	}
 	if r.spec.Open = d.HasArg("open"); r.spec.Open {
+		r.spec, r.journal = execution.Spec{Open: true}, nil
 		r.x = execution.New(r.spec)
 		return
 	}
@@ -463,6 +464,7 @@ func (r *transcript) restart(t *testing.T, d *datadriven.TestData) {
 			parts = append(parts, execution.Part{Task: int32(r.index[id]), Attempt: int32(n)})
 		}
 		r.apply(execution.Record{Gap: r.x.Gap(parts)})
+		r.spec.Tasks = r.spec.Tasks[:execution.Size(r.x)]
 	} else if diff := cmp.Diff(lasting(r.spec, before), lasting(r.spec, r.x)); diff != "" {
 		d.Fatalf(t, "the replayed execution differs (-live +replayed):\n%s", diff)
 	}

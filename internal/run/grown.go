@@ -127,9 +127,9 @@ func (g *grown) of(task int) *group {
 
 // complete adds to a task what a workflow's tasks do not have.
 func (g *group) complete(t *execution.Task) {
-	t.Dir, t.Env = g.Dir, g.Env
+	t.Dir, t.Env = g.Dir, slices.Clip(g.Env)
 	if g.Array {
-		t.Env = append(slices.Clip(t.Env), api.ElementVariable+"="+strconv.Itoa(t.Index-g.first))
+		t.Env = append(t.Env, api.ElementVariable+"="+strconv.Itoa(t.Index-g.first))
 	}
 	if g.Note {
 		t.Note = noteOf(g.first)

@@ -23,14 +23,24 @@ import (
 func tasksOf(t testing.TB, m *Manager, id corral.RunID) ([]api.Task, error) {
 	t.Helper()
 	tasks, _, err := TaskPage(t.Context(), m, id, Choice{Limit: 1 << 30})
-	return tasks, err
+	return values(tasks), err
+}
+
+func values(tasks []*api.Task) (all []api.Task) {
+	for _, t := range tasks {
+		all = append(all, *t)
+	}
+	return all
 }
 
 // listing lists all tasks of a state.
 func listing(s *state) []api.Task {
 	c := Choice{Limit: 1 << 30}
-	all, _ := c.page(len(s.plan.flow.Tasks), nil, func(i int) api.Task { return s.row(i, s.x.Task(i)) })
-	return all
+	all, _ := c.page(len(s.plan.flow.Tasks), func(i int) *api.Task {
+		info := s.x.Task(i)
+		return s.row(i, &info)
+	})
+	return values(all)
 }
 
 // one asks for a task of a second.

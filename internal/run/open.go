@@ -123,5 +123,12 @@ func attemptsOnDisk(p *plan) ([]execution.Part, error) {
 			floors = append(floors, execution.Part{Task: int32(i), Attempt: n})
 		}
 	}
+	if p.grown != nil { // what added the others is lost, and their numbers will be given again
+		for id, n := range highest {
+			if i, err := strconv.Atoi(id); err == nil && i > len(p.flow.Tasks) && i <= execution.MostTasks {
+				floors = append(floors, execution.Part{Task: int32(i - 1), Attempt: n})
+			}
+		}
+	}
 	return floors, nil
 }

@@ -35,8 +35,8 @@ func (s *state) apply(r execution.Record) (over []int64) {
 func (s *state) replay(r execution.Record) { s.apply(r) }
 
 // row describes a task. One that no attempt of has ended has no exit status.
-func (s *state) row(i int, t execution.TaskInfo) api.Task {
-	row := api.Task{
+func (s *state) row(i int, t *execution.TaskInfo) *api.Task {
+	row := &api.Task{
 		ID: s.plan.flow.Tasks[i].ID, State: t.State, Attempts: t.Begun, Worker: t.Worker,
 		Reason: t.Reason, Cause: string(t.Cause), StartedAt: t.StartedAt, EndedAt: t.EndedAt,
 		ChangedInputs: slices.Clone(t.Changed),
@@ -45,7 +45,7 @@ func (s *state) row(i int, t execution.TaskInfo) api.Task {
 		row.ExitStatus = new(t.Exit)
 	}
 	if s.plan.grown != nil {
-		s.plan.grown.of(i).tell(&row, i, &t)
+		s.plan.grown.of(i).tell(row, i, t)
 	}
 	return row
 }

@@ -36,39 +36,52 @@ func (c *Choice) each(n int, fn func(i int) (more bool)) {
 	}
 }
 
-// page collects a page of the rows of n tasks; row makes one, if the task is in one of the states. next is the place of
-// the page's last task if there are more, else 0. It counts in the whole run, not among those in the states: tasks
-// change their states between two pages, their places never.
-func (c *Choice) page(n int, state func(i int) corral.TaskState, row func(i int) api.Task) (
-	tasks []api.Task, next int64,
-) {
+// page collects a page of the rows of n tasks; row makes one, nil if the task is in none of the states. next is the
+// place of the page's last task if there are more, else 0. It counts in the whole run, not among those in the states:
+// tasks change their states between two pages, their places never.
+func (c *Choice) page(n int, row func(i int) *api.Task) (tasks []*api.Task, next int64) {
 	last := c.After
 	c.each(n, func(i int) bool {
-		if len(c.States) > 0 && !slices.Contains(c.States, state(i)) {
+		t := row(i)
+		if t == nil {
 			return true
 		}
 		if len(tasks) == c.Limit {
 			next = last
 			return false
 		}
-		tasks, last = append(tasks, row(i)), int64(i+1)
+		tasks, last = append(tasks, t), int64(i+1)
 		return true
 	})
 	return tasks, next
 }
 
+// in reports whether a state is one of those that are asked for.
+func (c *Choice) in(state corral.TaskState) bool {
+	return len(c.States) == 0 || slices.Contains(c.States, state)
+}
+
 // TaskPage lists a page of the tasks of a run, in the order of its workflow. next is where the next page begins after;
 // 0: there is none.
 func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
-	tasks []api.Task, next int64, err error,
+	tasks []*api.Task, next int64, err error,
 ) {
 	err = lookThrough(ctx, m, id, func(s *state) {
-		tasks, next = c.page(len(s.plan.flow.Tasks), func(i int) corral.TaskState { return s.x.Task(i).State },
-			func(i int) api.Task { return s.row(i, s.x.Task(i)) })
+		tasks, next = c.page(len(s.plan.flow.Tasks), func(i int) *api.Task {
+			info := s.x.Task(i)
+			if !c.in(info.State) {
+				return nil
+			}
+			return s.row(i, &info)
+		})
 	}, func(_ corral.Run, x *index) {
 		all := x.listed()
-		tasks, next = c.page(len(all), func(i int) corral.TaskState { return all[i].State },
-			func(i int) api.Task { return all[i] })
+		tasks, next = c.page(len(all), func(i int) *api.Task {
+			if !c.in(all[i].State) {
+				return nil
+			}
+			return &all[i]
+		})
 	})
 	return tasks, next, err
 }

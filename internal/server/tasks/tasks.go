@@ -120,7 +120,7 @@ func (h *Handlers) list(c *rest.Call) error {
 	}
 	texts := make([]api.TaskText, len(tasks))
 	for i := range tasks {
-		texts[i] = api.TextOf(&tasks[i])
+		texts[i] = api.TextOf(tasks[i])
 	}
 	if next == 0 {
 		return c.JSON(rest.Whole(texts, ""))

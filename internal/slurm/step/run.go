@@ -68,8 +68,7 @@ func (p *process) start() error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	defer out.Close()
+	defer in.Close() // the others stay open: this process has something to say there in the end
 	p.stderr = serr
 	if p.script, err = p.order.Script.write(); err != nil {
 		return err

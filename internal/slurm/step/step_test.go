@@ -156,6 +156,15 @@ func TestWarning(t *testing.T) {
 	}
 }
 
+// When its time is up the worker asks its group to end; its output says why it did.
+func TestTimeIsUp(t *testing.T) {
+	t.Parallel()
+	r := run(t, order(t, `trap 'while ! grep -q LIMIT slurm-7000003.out; do :; done; exit 4' TERM; kill -TERM 0; while :; do sleep 0.01; done`))
+	if got := r.file(t, "slurm-7000003.out"); r.state.ExitCode() != 4 || !strings.Contains(got, "DUE TO TIME LIMIT ***") {
+		t.Errorf("%v: %q", r.state, got)
+	}
+}
+
 // A job is refused before any of it is begun.
 func TestRefused(t *testing.T) {
 	t.Parallel()
