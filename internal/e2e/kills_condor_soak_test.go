@@ -33,7 +33,7 @@ func TestKillsCondor(t *testing.T) {
 // The same where the tasks stream: what is killed is then a worker job's program, too.
 func TestKillsStreamed(t *testing.T) {
 	t.Parallel()
-	u := newCondorUser(t)
+	u := newCondorUser(t, "CORRALD_LEASE=5s")
 	u.startPool(t)
 	for range 2 {
 		u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB", "--resubmit", "forever", "--retries", "1000", "--wait", "-q")

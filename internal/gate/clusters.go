@@ -161,6 +161,9 @@ func (c *Clusters) Workers(id corral.ClusterID) (workers []corral.Worker) {
 	if c.pools != nil { // a cluster has workers of one kind
 		workers = append(workers, c.pools.Workers(id)...)
 	}
+	if s := c.streams.known(id); s != nil {
+		regard(workers, s.Dispatcher().Workers())
+	}
 	for i := range workers {
 		workers[i].Cluster = id
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/stream"
 )
 
@@ -95,4 +96,21 @@ func (d streamDoor) admitThrough(id corral.ClusterID, q relay.Request) error {
 		return corral.ErrorAt(corral.Forbidden, place(q.Tag), "has no business with a pool")
 	}
 	return nil
+}
+
+// regard has workers of a pool show what their worker jobs do, which to HTCondor are busy slots: so many tasks run
+// there, and what none of them uses is free.
+func regard(workers, streamed []corral.Worker) {
+	for _, s := range streamed {
+		for i := range workers {
+			if w := &workers[i]; s.Connected && w.Connected && w.ID == order.OnGlidein(s.ID) {
+				free := w.Free().Plus(s.Free())
+				w.SetFree(corral.Resources{
+					CPUs: min(w.CPUs, free.CPUs), MemoryMiB: min(w.MemoryMiB, free.MemoryMiB),
+					GPUs: min(w.GPUs, free.GPUs), DiskMiB: w.DiskFree,
+				})
+				w.RunningTasks = max(0, w.RunningTasks-1) + s.RunningTasks
+			}
+		}
+	}
 }

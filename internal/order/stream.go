@@ -1,6 +1,9 @@
 package order
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // A worker job is an HTCondor job whose program takes tasks from corrald for as long as there are some. What follows
 // is said between corrald, which submits it, the glidein, on which it runs, and its program, the pilot.
@@ -21,6 +24,12 @@ type Stream struct {
 // StreamWorker names the worker of a worker job: by the worker of the pool on which it runs, and by its number.
 func StreamWorker(glidein string, number int64) string {
 	return glidein + StreamMark + strconv.FormatInt(number, 10)
+}
+
+// OnGlidein returns the worker of the pool on which a worker job's worker runs, and any other worker as it is.
+func OnGlidein(worker string) string {
+	glidein, _, _ := strings.Cut(worker, StreamMark)
+	return glidein
 }
 
 // StreamMark is between the two parts of such a name.

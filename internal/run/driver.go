@@ -113,7 +113,7 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 			d.split()
 			d.judge(now)
 		}
-		over = d.watch.Stalled(now) && !execution.Takes(d.state.x) && d.end(ctx, corral.RunStall, d.watch.Shortage)
+		over = d.watch.Stalled(now) && d.end(ctx, corral.RunStall, d.watch.Shortage)
 	}
 	if !over {
 		d.progress.save(ctx, now, d.state.x.Counts(), d.watch.Shortage)
@@ -266,7 +266,9 @@ func (d *driver) judge(now time.Time) {
 	}
 	d.watch.Judge(now, short)
 	var end time.Time
-	if short.What == "" && !execution.Takes(d.state.x) {
+	if execution.Takes(d.state.x) {
+		d.watch.Move() // an open run waits for workers as it waits for tasks
+	} else if short.What == "" {
 		end, _ = d.state.x.Ends(now, d.watch.Offer.CPUs)
 	}
 	d.progress.notes.expect(d.progress.row.ID, end)

@@ -264,3 +264,28 @@ func TestRetryInOpenRun(t *testing.T) {
 		}
 	})
 }
+
+// A task that no worker can take waits in an open run for one that can, however long, and costs nothing meanwhile:
+// virtual time would stand still beside a loop without a pause. When the run is closed, the clock of its stall begins.
+func TestOpenRunThatLacksWorkers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, newSimCluster(oneWorker()))
+		defer func() { w.stop() }()
+		row := w.open()
+		wide := one()
+		wide.CPUs = 64
+		w.add(row.ID, wide)
+		<-time.After(time.Hour)
+		if row = w.run(row.ID); row.State != corral.RunRunning || !strings.Contains(row.Reason, "64 cpus") {
+			t.Fatalf("run is %s (%s)", row.State, row.Reason)
+		}
+		closedAt := time.Now()
+		if _, err := Close(t.Context(), w.manager, "ann", row.ID); err != nil {
+			t.Fatal(err)
+		}
+		row = w.awaitOver(row.ID)
+		if took := row.EndedAt.Sub(closedAt); row.State != corral.RunStalled || took < time.Duration(row.Options.Stall) {
+			t.Errorf("run is %s (%s) %v after it was closed", row.State, row.Reason, took)
+		}
+	})
+}

@@ -22,6 +22,8 @@ const (
 	overdue = 30 * time.Second
 	// least is what a glidein must have left for a worker job to be worth it.
 	least = 20 * time.Second
+	// patience is how long a task waits for a larger worker job than there is, before a glidein is cleared for it.
+	patience = 10 * time.Second
 	// restMost bounds the pause after worker jobs that ended without having dialled in.
 	restMost = time.Minute
 )
@@ -32,12 +34,14 @@ type World struct {
 	AloneFrom time.Time // since when none is
 	Priority  int64     // of the most urgent run's worker jobs
 	RestUntil time.Time // nothing is submitted before
+	StuckFrom time.Time // since when a task is Stuck; zero: none is
 
 	Waiting []matching.Class // the tasks that no worker has, the most urgent first
-	Held    int              // jobs of runs that workers have
+	Behind  int              // cpus for those that wait at a worker, behind others
 
 	Glideins []corral.Worker // of the pool, with what HTCondor says is free there
 	Workers  []corral.Worker // that dialled in, one for each worker job that runs
+	Absent   []string        // ids of those that have no connection
 	Jobs     []Job           // in the schedd's queue
 }
 
@@ -70,13 +74,17 @@ const (
 	Start  Deed = iota // submit a worker job
 	Remove             // take it out of the queue
 	Rank               // give it the World's priority
+	Retire             // have it finish what it runs, and leave
+	Bury               // take back what its worker had, which has ended without a word
 )
 
 // An Order is something to be done now.
 type Order struct {
 	Deed Deed
-	Job  Job    // of a Start only Glidein, CPUs and Priority
+	Job  Job    // of a Start only Glidein, CPUs and Priority; of a Retire only Glidein and Number
 	Why  string // of a removal
+
+	Worker string // of a Bury
 
 	Need corral.Resources // of a Start: what the slot must have, for a task that waits
 }
@@ -107,6 +115,7 @@ func Decide(now time.Time, w World) (orders []Order) {
 			orders = append(orders, Order{Deed: Rank, Job: j})
 		}
 	}
+	orders = append(append(orders, w.burials()...), w.retirements(now)...)
 	if now.Before(w.RestUntil) {
 		return orders
 	}
@@ -129,13 +138,18 @@ func (w *World) demand() (cpus int) {
 	for _, c := range w.Waiting {
 		cpus += c.Jobs * max(1, c.Needs.CPUs)
 	}
-	have := 0
-	for _, s := range w.Workers {
-		if s.Connected && !s.Draining {
-			have += s.CPUs
+	return cpus + w.Behind
+}
+
+// burials are for workers without connection whose worker job has left the queue: HTCondor has ended what was left of
+// it. While it is there they may come back, until their leases are over.
+func (w *World) burials() (orders []Order) {
+	for _, id := range w.Absent {
+		if !slices.ContainsFunc(w.Jobs, func(j Job) bool { return order.StreamWorker(j.Glidein, j.Number) == id }) {
+			orders = append(orders, Order{Deed: Bury, Worker: id})
 		}
 	}
-	return cpus + max(0, w.Held-have)
+	return orders
 }
 
 // starts are the worker jobs to submit for so many cpus. There is one for each glidein that has something free, the
@@ -193,6 +207,9 @@ func (w *World) hosts(now time.Time) (hosts []host) {
 		if !g.Connected || g.Draining || left < least {
 			continue
 		}
+		if w.clearing(g.ID) {
+			continue
+		}
 		h := host{id: g.ID, free: g.Free(), left: left}
 		used := 0
 		for _, j := range w.Jobs {
@@ -218,6 +235,62 @@ func (w *World) fitting(h host) (need corral.Resources, some bool) {
 		}
 	}
 	return corral.Resources{}, len(w.Waiting) == 0
+}
+
+// Stuck reports whether a task waits that no worker job is large enough for, although a glidein is: on each that is,
+// small worker jobs have what it needs. While tasks follow each other there, they would keep it for good.
+func (w *World) Stuck(now time.Time) bool {
+	_, stuck := w.wide(now)
+	return stuck
+}
+
+// wide returns what the most urgent such task needs.
+func (w *World) wide(now time.Time) (need matching.Resources, stuck bool) {
+	hosts := w.hosts(now)
+	for _, c := range w.Waiting {
+		some := func(s corral.Worker) bool { return s.Connected && !s.Draining && c.Needs.FitIn(s.Resources()) }
+		free := func(h host) bool { return c.Needs.FitIn(h.free) }
+		if slices.ContainsFunc(w.Glideins, some) && !slices.ContainsFunc(w.Workers, some) && w.coming(now) == 0 &&
+			!slices.ContainsFunc(hosts, free) {
+			return c.Needs, true
+		}
+	}
+	return need, false
+}
+
+// retirements clear a glidein for a task that has been stuck for long: its worker jobs finish what they run. Until they
+// have left, no other is cleared, and nothing is submitted for this one.
+func (w *World) retirements(now time.Time) (orders []Order) {
+	need, stuck := w.wide(now)
+	if !stuck || w.StuckFrom.IsZero() || now.Sub(w.StuckFrom) < patience {
+		return nil
+	}
+	for _, g := range w.Glideins {
+		if w.clearing(g.ID) {
+			return nil
+		}
+	}
+	for _, g := range w.Glideins {
+		if !g.Connected || g.Draining || !need.FitIn(g.Resources()) || need.Time > g.EndsAt.Sub(now) {
+			continue
+		}
+		for _, j := range w.Jobs {
+			if j.Glidein == g.ID && j.State == Running && w.dialled(j) {
+				orders = append(orders, Order{Deed: Retire, Job: j})
+			}
+		}
+		if len(orders) > 0 {
+			return orders
+		}
+	}
+	return nil
+}
+
+// clearing reports whether a worker job on a glidein was retired and has not left.
+func (w *World) clearing(glidein string) bool {
+	return slices.ContainsFunc(w.Workers, func(s corral.Worker) bool {
+		return s.Draining && order.OnGlidein(s.ID) == glidein
+	})
 }
 
 // Rest is how long nothing is submitted after so many worker jobs in a row that ended without having dialled in.

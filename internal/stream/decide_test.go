@@ -42,6 +42,13 @@ func dialled(number int64, on string, cpus int) corral.Worker {
 	return corral.Worker{ID: order.StreamWorker(on, number), CPUs: cpus, Connected: true}
 }
 
+// retired is one that drains.
+func retired(number int64, on string, cpus int) corral.Worker {
+	w := dialled(number, on, cpus)
+	w.Draining = true
+	return w
+}
+
 // text is orders as the table has them.
 func text(orders []Order) string {
 	var words []string
@@ -51,6 +58,10 @@ func text(orders []Order) string {
 			words = append(words, fmt.Sprintf("start %d on %s", o.Job.CPUs, o.Job.Glidein))
 		case Remove:
 			words = append(words, fmt.Sprintf("remove %d: %s", o.Job.Number, o.Why))
+		case Retire:
+			words = append(words, fmt.Sprintf("retire %d", o.Job.Number))
+		case Bury:
+			words = append(words, "bury "+o.Worker)
 		case Rank:
 			words = append(words, fmt.Sprintf("rank %d", o.Job.Number))
 		}
@@ -88,10 +99,13 @@ func TestDecide(t *testing.T) {
 		"one comes": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all, Jobs: []Job{in(Running, 1, "a", 4, 0)}}, ""},
 		"one does not come": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all,
 			Jobs: []Job{in(Running, 1, "a", 4, time.Minute)}}, "start 2 on b"},
-		"it has dialled in, and more waits": {World{Runs: 1, Waiting: waiting(4, 1), Held: 9, Glideins: all,
+		"it has dialled in, and more waits": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all,
 			Jobs: []Job{in(Running, 1, "a", 4, 0)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, "start 2 on b"},
-		"tasks wait at a worker": {World{Runs: 1, Held: 6, Glideins: all,
+		"tasks wait at a worker": {World{Runs: 1, Behind: 2, Glideins: all,
 			Jobs: []Job{in(Running, 1, "a", 4, 0)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, "start 2 on b"},
+		"its job is gone, and so is it": {World{Runs: 1, Glideins: all, Absent: []string{"a+1"}, Workers: []corral.Worker{dialled(2, "b", 2)}}, "bury a+1"},
+		"its job is there, and may come back": {World{Runs: 1, Glideins: all, Absent: []string{"a+1"},
+			Jobs: []Job{in(Running, 1, "a", 4, time.Hour)}}, ""},
 		"the collector is late": {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{a},
 			Jobs: []Job{in(Running, 1, "a", 4, time.Minute)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, ""},
 		"HTCondor holds it": {World{Runs: 1, Waiting: waiting(2, 1), Glideins: []corral.Worker{b},
@@ -106,6 +120,15 @@ func TestDecide(t *testing.T) {
 		"it rests":                   {World{Runs: 1, Waiting: waiting(9, 1), Glideins: all, RestUntil: now.Add(1)}, ""},
 		"a run is more urgent": {World{Runs: 1, Priority: 7, Waiting: waiting(2, 1), Glideins: all,
 			Jobs: []Job{in(Idle, 1, "a", 2, 0)}}, "rank 1"},
+		"a wide task is stuck behind narrow ones": {World{Runs: 1, Waiting: waiting(1, 4), StuckFrom: now.Add(-time.Minute),
+			Glideins: []corral.Worker{a, b}, Workers: []corral.Worker{dialled(1, "a", 1), dialled(2, "a", 3), dialled(3, "b", 2)},
+			Jobs: []Job{in(Running, 1, "a", 1, time.Hour), in(Running, 2, "a", 3, time.Hour), in(Running, 3, "b", 2, time.Hour)},
+		}, "retire 1; retire 2"},
+		"for a moment": {World{Runs: 1, Waiting: waiting(1, 4), StuckFrom: now.Add(-time.Second), Glideins: []corral.Worker{a},
+			Workers: []corral.Worker{dialled(1, "a", 1)}, Jobs: []Job{in(Running, 1, "a", 4, time.Hour)}}, ""},
+		"while it is cleared, narrow ones get nothing there": {World{Runs: 1, Waiting: append(waiting(1, 4), waiting(9, 1)...),
+			StuckFrom: now.Add(-time.Minute), Glideins: []corral.Worker{a}, Workers: []corral.Worker{retired(1, "a", 1)},
+			Jobs: []Job{in(Running, 1, "a", 1, time.Hour)}}, ""},
 		"no run, for a moment": {World{AloneFrom: now.Add(-time.Second), Jobs: []Job{in(Running, 1, "a", 4, 0)}}, ""},
 		"no run": {World{AloneFrom: now.Add(-time.Minute), Waiting: waiting(9, 1), Glideins: all, Jobs: []Job{
 			in(Running, 1, "a", 4, 0), in(Parked, 2, "a", 4, 0), in(Leaving, 3, "a", 4, 0), in(Idle, 4, "b", 1, 0)}},
@@ -174,6 +197,8 @@ func (w *World) carry(t *rapid.T, orders []Order) {
 			number := int64(100 + len(w.Jobs))
 			w.Jobs = append(w.Jobs, in(Running, number, o.Job.Glidein, o.Job.CPUs, 0))
 			w.Workers = append(w.Workers, dialled(number, o.Job.Glidein, o.Job.CPUs))
+		case Retire:
+			t.Errorf("job %d is retired, although nothing was stuck for long", o.Job.Number)
 		case Remove:
 			for i, j := range w.Jobs {
 				if j.ID == o.Job.ID && j.State == Leaving {

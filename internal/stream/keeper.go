@@ -47,6 +47,7 @@ type keeper struct {
 	fresh    map[int64]bool // worker jobs that were submitted and have not dialled in
 	failures int            // worker jobs in a row that ended so
 	restTill time.Time      // nothing is submitted before
+	stuck    time.Time      // since when a task is stuck; zero: none is
 	silence  time.Duration  // the pause after the last command, if that had no answer; else 0
 	askFrom  time.Time      // HTCondor is not asked before
 }
@@ -65,7 +66,7 @@ func (k *keeper) run(ctx context.Context) {
 
 // step looks at the queue if it is time to, and does what follows.
 func (k *keeper) step(ctx context.Context, now time.Time) {
-	w := k.world()
+	w := k.world(now)
 	k.welcome(w.Workers)
 	if now.Before(k.askFrom) || !k.due(now, w) {
 		return
@@ -95,10 +96,18 @@ func (k *keeper) unanswered(err error) {
 }
 
 // world is what is known without asking HTCondor.
-func (k *keeper) world() World {
+func (k *keeper) world(now time.Time) World {
 	w := World{Glideins: k.cfg.Glideins(), Workers: k.dispatcher.Workers(), Jobs: k.jobs, RestUntil: k.restTill}
-	w.Waiting, w.Held = k.dispatcher.Load()
+	w.Waiting, _ = k.dispatcher.Load()
+	w.Behind, w.Absent = dispatch.Behind(k.dispatcher), dispatch.Absent(k.dispatcher)
 	k.roll.fill(&w)
+	switch {
+	case !w.Stuck(now):
+		k.stuck = time.Time{}
+	case k.stuck.IsZero():
+		k.stuck = now
+	}
+	w.StuckFrom = k.stuck
 	return w
 }
 
@@ -116,14 +125,19 @@ func (k *keeper) welcome(workers []corral.Worker) {
 // due reports whether it is time to look at the queue: soon if there is something to do or something comes, by what was
 // there at the last look. A stream that never had a worker job has none there.
 func (k *keeper) due(now time.Time, w World) bool {
-	begun := k.note.Last > 0
+	begun, rest := k.note.Last > 0, now.Sub(k.lookedAt)
 	switch {
 	case k.lookedAt.IsZero() && begun:
 		return true
-	case len(Decide(now, w)) > 0, len(k.fresh) > 0, k.sentAt.After(k.lookedAt), begun && w.coming(now) > 0:
-		return now.Sub(k.lookedAt) >= lookFast
+	case len(Decide(now, w)) > 0, begun && k.unsettled(now, w):
+		return rest >= lookFast
 	}
-	return begun && (w.Runs > 0 || len(k.jobs) > 0 || len(w.Workers) > 0) && now.Sub(k.lookedAt) >= lookSlow
+	return begun && (w.Runs > 0 || len(k.jobs) > 0 || len(w.Workers) > 0) && rest >= lookSlow
+}
+
+// unsettled reports whether worker jobs come or go of which the last look does not tell the end.
+func (k *keeper) unsettled(now time.Time, w World) bool {
+	return len(k.fresh) > 0 || len(w.Absent) > 0 || k.sentAt.After(k.lookedAt) || w.coming(now) > 0
 }
 
 // look takes in what the queue has.
@@ -192,10 +206,16 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 			leaving[o.Job.ID] = true
 			delete(k.fresh, o.Job.Number)
 		case Rank:
-			w := k.world()
+			var w World
+			k.roll.fill(&w)
 			if err := k.client.Rank(ctx, w.Priority, o.Job.ID); err != nil {
 				return err
 			}
+		case Retire:
+			k.lg.Info("a worker job is retired for a wide task", "number", o.Job.Number, "glidein", o.Job.Glidein)
+			dispatch.Retire(k.dispatcher, order.StreamWorker(o.Job.Glidein, o.Job.Number))
+		case Bury:
+			dispatch.Bury(k.dispatcher, o.Worker)
 		}
 	}
 	if err := k.client.Remove(ctx, leaving); err != nil {
