@@ -47,6 +47,7 @@ const (
 	Unsuccess When = "failed"
 )
 
+// whens are all there are: a gate may wait for several things of one task.
 var whens = []When{Started, Ended, Succeeded, Unsuccess}
 
 // Takes reports whether tasks may be added.
@@ -64,6 +65,8 @@ type grown struct {
 	news   []int32           // tasks that have begun or ended, of which gates have not heard
 }
 
+// A grownTask is what is kept of one of them. These instants are those of the records, so that tasks which no worker
+// told of, since they were cancelled or lost, have them, too.
 type grownTask struct {
 	gate               *gate // nil: it waits for nothing
 	added, begun, over Msec  // begun: when a worker was given it last
@@ -87,11 +90,13 @@ func (g *grown) awaits(i int32) bool {
 	return gate != nil && len(gate.pending) > 0
 }
 
+// begun notes that a worker was given a task.
 func (g *grown) begun(i int32) {
 	g.tasks[i].begun = g.at
 	g.tell(i)
 }
 
+// over notes that a task is done, failed or skipped.
 func (g *grown) over(i int32) {
 	g.tasks[i].over = g.at
 	g.tell(i)
@@ -136,6 +141,7 @@ func add(x *Execution, a *Addition) {
 		x.book.of = append(x.book.of, nil)
 		x.frontier.missing = append(x.frontier.missing, 0)
 	}
+	// The graph comes last but for the gate: nodes are ready when they are made, and the gate holds them.
 	x.plan.Graph.Grow(int(a.Count))
 	x.frontier.nodes.Grow()
 	x.control.scopes[0].open += a.Count
@@ -187,11 +193,13 @@ func enclose(c *control, a *Addition) {
 type standing uint8
 
 const (
-	pending standing = iota
+	pending standing = iota // it may come
 	come
 	vain // it cannot come any more, unless the task is tried again
 )
 
+// stands says what has become of a wait by now. It looks at the task alone and not at who waits, so all who wait for
+// the same are told the same.
 func stands(c *control, w Wait) standing {
 	state := c.frontier.state(w.Task)
 	over := state >= dag.Done

@@ -20,6 +20,7 @@ func CheckNewTask(in api.NewTask) error {
 	k.absolute("directory", in.Directory)
 	k.invalid(in.Directory != filepath.Clean(in.Directory) && in.Directory != "", "directory",
 		"%.80q is not a clean path; %.80q is", in.Directory, filepath.Clean(in.Directory))
+	// What is counted together is what one exec(2) is given: a task that cannot begin is refused before it waits.
 	size := len(in.Directory)
 	for i, word := range in.Argv {
 		size += len(word) + 1

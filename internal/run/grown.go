@@ -95,6 +95,7 @@ func (p *plan) grow(a *execution.Addition) error {
 	if err := json.Unmarshal(a.Body, &g.body); err != nil {
 		return err
 	}
+	// The task is the same for all of them but for its id, and shares its words with the record.
 	t := workflow.Task{
 		Name: g.Name, Argv: g.Argv, Resources: a.Needs, Estimate: time.Duration(a.Estimate) * time.Millisecond,
 		Retries: &a.Retries, Timeout: time.Duration(g.Limit), Env: map[string]string{},
@@ -117,6 +118,7 @@ func (p *plan) grow(a *execution.Addition) error {
 	return nil
 }
 
+// added are the numbers of a group's tasks, as its request was answered.
 func (g *group) added() api.AddedTasks { return api.AddedTasks{First: g.first + 1, Count: g.count} }
 
 // of returns the group that a task is in.

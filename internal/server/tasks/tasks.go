@@ -53,6 +53,8 @@ func (h *Handlers) add(c *rest.Call) error {
 		if err != nil {
 			return none, err
 		}
+		// The digest tells a repetition from another request under the same key. It is of what was understood, so
+		// that spaces do not matter.
 		text, err := json.Marshal(in)
 		if err != nil {
 			return none, err // unreachable: it was JSON
