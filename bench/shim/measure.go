@@ -82,18 +82,18 @@ func (s *side) measureJobs(ctx context.Context, m *measured) error {
 		}
 		m.submits = append(m.submits, time.Since(began))
 	}
-	err := s.empty(ctx)
+	err := s.until(ctx, func(queue string) bool { return queue == "" })
 	m.jobs = time.Since(first)
 	return err
 }
 
-// empty waits until the queue is.
-func (s *side) empty(ctx context.Context) error {
+// until waits until the queue is as wanted: a line for each job, which is its state.
+func (s *side) until(ctx context.Context, wanted func(queue string) bool) error {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
-		left, err := s.output(ctx, "squeue", "-h", "-o", "%i")
-		if err != nil || left == "" {
+		queue, err := s.output(ctx, "squeue", "-h", "-o", "%t")
+		if err != nil || wanted(queue) {
 			return err
 		}
 		select {
@@ -131,7 +131,7 @@ func (s *side) measureMakeflow(ctx context.Context, m *measured) error {
 			return fmt.Errorf("a job did not do its work: %w", err)
 		}
 	}
-	return s.empty(ctx)
+	return s.until(ctx, func(queue string) bool { return queue == "" })
 }
 
 // measureQueue has squeue show jobs that wait, which are tasks of arrays of a thousand, because a job has all cpus.
@@ -141,6 +141,9 @@ func (s *side) measureQueue(ctx context.Context, m *measured) error {
 	}
 	all := strconv.Itoa(cpus)
 	if _, err := s.output(ctx, "sbatch", "-c", all, "-o", "/dev/null", "--wrap", "sleep 3600"); err != nil {
+		return err
+	}
+	if err := s.until(ctx, func(queue string) bool { return queue == "R" }); err != nil {
 		return err
 	}
 	for range m.plan.pending {
