@@ -54,18 +54,18 @@ crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
 
-build: ## corrald, corral and pilot in bin/
+build: ## corrald, corral, pilot and corral-slurm in bin/
 	$(GO) build -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot ./cmd/corral-slurm
 
 # What tests start (internal/programs): as users build it, and with the race detector.
 bin/test/plain:
 	$(GO) build -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o $@/ ./cmd/pilot
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o $@/ ./cmd/pilot ./cmd/corral-slurm
 
 bin/test/race: bin/test/plain
 	$(GO) build $(race) -o $@/ ./cmd/corral ./cmd/corrald
-	ln -f $</pilot $@/pilot
+	ln -f $</pilot $</corral-slurm $@/
 
 htcondor: ## a real HTCondor for tests, in the cache; what needs it makes it too
 	scripts/htcondor

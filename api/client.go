@@ -54,6 +54,9 @@ func New(server string) (*Client, error) {
 	return &Client{server: server, base: base, http: newRetrying(transport)}, nil
 }
 
+// Server is the URL of the corrald that it speaks to, as New takes it.
+func (c *Client) Server() string { return c.server }
+
 // Close closes idle connections.
 func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
 

@@ -106,7 +106,7 @@ func newApp(p *printer) *cli.App {
 		demoCommand(p), upCommand(p), downCommand(p),
 		siteCommand(p), glideinCommand(p), clusterCommand(p), packageCommand(p), mirrorCommand(p),
 		workflowCommand(p), profileCommand(p), planCommand(p), simulateCommand(p), provisionCommand(p),
-		runCommand(p), submitCommand(p), runsCommand(p), reportCommand(p),
+		runCommand(p), submitCommand(p), runsCommand(p), reportCommand(p), shimCommand(p),
 		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
 	}
 	for _, c := range app.Commands {

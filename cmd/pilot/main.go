@@ -25,6 +25,7 @@ import (
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/internal/pilot/sitejob"
 	"github.com/corral-pilot/corral/internal/pilot/streamworker"
+	"github.com/corral-pilot/corral/internal/slurm/step"
 	"github.com/corral-pilot/corral/internal/version"
 )
 
@@ -39,6 +40,9 @@ const (
 // main ends with the exit status of the command. The signals that it takes for an end are those with which batch
 // systems announce one: what the command then still does, such as to let tasks finish, is its own matter.
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == step.Command {
+		runStep()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	if err := descriptor.CloseOnExec(); err != nil { // what a batch system left open is not for tasks
 		fmt.Fprintln(os.Stderr, "pilot:", err) // tasks run all the same
@@ -54,6 +58,17 @@ func main() {
 		os.Exit(exit.ExitCode())
 	}
 	os.Exit(exitFailed)
+}
+
+// runStep is the program of a task that somebody submitted with sbatch. It comes before all else: it ends as its job
+// ends, and thousands of jobs may be short.
+func runStep() {
+	status, err := step.Run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pilot:", err)
+		os.Exit(step.ExitUnable)
+	}
+	step.End(status)
 }
 
 // app has a command for each kind of job, which a batch system starts, and those that only our programs start. A job's

@@ -206,7 +206,7 @@ func (e *Attempt) Stop(cause execution.Status, why string) {
 		e.cause, e.why = cause, why
 	}
 	if e.proc != nil {
-		e.proc.signal(syscall.SIGKILL)
+		e.proc.killTree()
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral/internal/cgroup"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/proc"
 )
 
 // termGrace is how long a task that timed out has after SIGTERM.
@@ -88,10 +89,20 @@ func (p *process) kill(strays []int) bool {
 	return true
 }
 
-// terminate asks the group to end and kills it after a grace.
+// killTree kills the group, and whatever else descends from the process: a daemon that a task has started has left the
+// group. To find it takes a look at all processes of the machine, which only a task is worth that is ended early.
+func (p *process) killTree() {
+	var strays []int
+	for _, q := range proc.Tree(proc.All(), p.pid) {
+		strays = append(strays, q.ID)
+	}
+	p.kill(strays)
+}
+
+// terminate asks the group to end, and kills it with what has left it after a grace.
 func (p *process) terminate() {
 	p.signal(syscall.SIGTERM)
-	time.AfterFunc(termGrace, func() { p.signal(syscall.SIGKILL) })
+	time.AfterFunc(termGrace, p.killTree)
 }
 
 // signalName returns the usual name of a signal.

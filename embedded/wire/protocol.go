@@ -285,7 +285,7 @@ func heldTrouble(m *Message) string {
 		default:
 			return fmt.Sprintf("unknown status %.40q", r.Status)
 		}
-		if r.Cause != "" && r.Cause != execution.OverMemory {
+		if r.Cause != "" && r.Cause != execution.OverMemory && r.Cause != execution.OverTime {
 			return fmt.Sprintf("unknown cause %.40q", r.Cause)
 		}
 		if max(len(r.Reason), len(r.Signal), len(r.Worker)) > 4*maxReasonLen {

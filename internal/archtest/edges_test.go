@@ -10,11 +10,11 @@ import (
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
 	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/submission", root},
+	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/step", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
-	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "planner", "planner/baseline", "workflow/dagman"},
+	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream"},
 	{"internal/condorpool", "internal/gate"},
@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/server/tasks", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
-	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
+	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -122,6 +122,15 @@ var edges = map[string]map[string]string{
 	"gridsite/ssh":    {"gridsite": "the contract", "internal/input": "bounds key files", root: "error kinds"},
 	"gridsite/survey": {"gridsite": "the contract", root: "facts of sites"},
 	"internal/follow": {"api": "asks corrald", root: "shows runs"},
+	"internal/slurm": {
+		"api": "asks corrald", "internal/disk": "replaces notes", "internal/input": "bounds notes",
+		"internal/pause": "before it asks again", "internal/slurm/job": "shows jobs",
+		"internal/slurm/notation": "numbers of jobs", "internal/slurm/step": "orders of jobs",
+		"internal/slurm/submission": "reads what sbatch is asked", root: "error kinds, states of tasks",
+	},
+	"internal/slurm/step": {
+		"internal/input": "bounds orders", "internal/proc": "what descends from a job", "internal/slurm/notation": "names of files",
+	},
 	"internal/login": {
 		"api": "questions on the wire", "gridsite": "questions of a login", root: "which site, error kinds",
 	},
@@ -417,7 +426,7 @@ var edges = map[string]map[string]string{
 	"cmd/corral": {
 		"api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
-		"internal/picture": "draws plans", "internal/report": "verb report", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
+		"internal/picture": "draws plans", "internal/report": "verb report", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":           "verb workflow",
@@ -448,9 +457,10 @@ var edges = map[string]map[string]string{
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",
 		"internal/pilot": "wires it", "internal/pilot/condorworker": "the program of jobs",
 		"internal/pilot/process": "names of commands", "internal/pilot/sitejob": "wires it",
-		"internal/pilot/streamworker": "the program of worker jobs",
-		"internal/version":            "--version", root: "exit status",
+		"internal/pilot/streamworker": "the program of worker jobs", "internal/slurm/step": "the program of a batch job",
+		"internal/version": "--version", root: "exit status",
 	},
+	"cmd/corral-slurm":  {"internal/slurm": "all that it does"},
 	"internal/archtest": {},
 	"internal/e2e":      {},
 }

@@ -14,6 +14,8 @@ import (
 // The pilot is sent to sites that we know nothing about: it is one static file, and small.
 const maxPilotBytes = 12 << 20
 
+const maxShimBytes = 8 << 20
+
 // notInPilot lists what the pilot must not carry: it fetches by http(s) and from files, corrald does the
 // rest.
 var notInPilot = map[string]string{
@@ -24,6 +26,11 @@ var notInPilot = map[string]string{
 	"golang.org/x/crypto/ssh":  "it logs in nowhere",
 	"gonum.org/v1/plot":        "corral draws",
 	module + "/internal/store": "it stores nothing",
+}
+
+// notInShim lists what takes time when the shim's program starts, and it has no use for.
+var notInShim = map[string]string{
+	"github.com/urfave/cli": "its options are Slurm's", "gopkg.in/yaml": "it reads none", "modernc.org/sqlite": "it stores nothing",
 }
 
 // notInCorrald lists what the daemon must not carry.
@@ -60,14 +67,30 @@ func TestPilotIsStaticAndSmall(t *testing.T) {
 	checkPilot(t, filepath.Join(dir, "pilot"))
 }
 
+// The program of the shim is started once for each job of a workflow: it is one static file, and smaller.
+func TestShimIsStaticAndSmall(t *testing.T) {
+	t.Parallel()
+	carriesNone(t, "corral-slurm", notInShim)
+	dir, err := programs.Plain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkProgram(t, filepath.Join(dir, "corral-slurm"), maxShimBytes)
+}
+
 func checkPilot(t *testing.T, file string) {
+	t.Helper()
+	checkProgram(t, file, maxPilotBytes)
+}
+
+func checkProgram(t *testing.T, file string, most int64) {
 	t.Helper()
 	info, err := os.Stat(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Size() > maxPilotBytes {
-		t.Errorf("the pilot has %d bytes, at most %d", info.Size(), maxPilotBytes)
+	if info.Size() > most {
+		t.Errorf("%s has %d bytes, at most %d", file, info.Size(), most)
 	}
 	checkStatic(t, file)
 }
@@ -81,7 +104,7 @@ func checkStatic(t *testing.T, file string) {
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			t.Error("the pilot asks for a dynamic loader")
+			t.Errorf("%s asks for a dynamic loader", file)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package programs links corral, corrald and pilot for the tests that start them, once for each set of flags: the first
-// test that asks has them linked, and those of other packages find them.
+// Package programs links corral, corrald, pilot and corral-slurm for the tests that start them, once for each set of
+// flags: the first test that asks has them linked, and those of other packages find them.
 //
 // The Makefile says how they are linked, and where they are: below bin/test of the clone. Linking again what is up to
 // date takes a fraction of a second, so every test asks, and none runs a program that is older than its source.
@@ -20,10 +20,10 @@ var (
 	tested = sync.OnceValues(func() (string, error) { return link(tests) })
 )
 
-// Plain returns the folder of the three programs as users build them.
+// Plain returns the folder of the programs as users build them.
 func Plain() (dir string, err error) { return plain() }
 
-// Tested returns the folder of the three programs as the calling test is built: with the race detector in corral and
+// Tested returns the folder of the programs as the calling test is built: with the race detector in corral and
 // corrald, if it is in the test. The pilot is always as users have it.
 func Tested() (dir string, err error) { return tested() }
 

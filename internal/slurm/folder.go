@@ -1,0 +1,152 @@
+package slurm
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/input"
+)
+
+// Note is the file of a folder that says whose jobs its commands are about.
+const Note = ".corral-shim.json"
+
+// numbersPerRun is how many numbers of jobs a run has for itself. So a job's number is no other job's of the same
+// corrald, as programs expect that leave files about which are named by it.
+const numbersPerRun = 1_000_000
+
+// A Folder is a folder of links by Slurm's names, and the open run of the jobs that are submitted by them.
+type Folder struct {
+	Path    string       `json:"-"`
+	Server  string       `json:"server"`  // URL of corrald
+	Cluster string       `json:"cluster"` // its name, which is that of the one partition
+	Key     string       `json:"key"`     // under which the run is asked for: asked again, it is the same run
+	Run     corral.RunID `json:"run"`     // 0: not known yet
+}
+
+// Base is what a task's index and one more are added to for its job's number.
+func (f Folder) Base() int64 { return int64(f.Run) * numbersPerRun }
+
+// Names are the commands that stand in a folder.
+func Names() []string {
+	return []string{"sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun"}
+}
+
+// Open reads a folder's note.
+func Open(path string) (Folder, error) {
+	f := Folder{Path: path}
+	b, err := input.ReadFile(filepath.Join(path, Note), 64<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, corral.ErrorAt(corral.NotFound, path, "no shim is here: make one with `corral shim slurm %s`", path)
+	} else if err != nil {
+		return f, corral.ErrorAt(corral.Invalid, path, "%w", err)
+	}
+	if err := json.Unmarshal(b, &f); err != nil {
+		return f, corral.ErrorAt(corral.Invalid, filepath.Join(path, Note), "%w", err)
+	}
+	return f, nil
+}
+
+// Found returns the folder of which a command is that was called by a name, as argv[0] has it; getenv finds variables.
+// A name without a slash was found on PATH. In a job CORRAL_SHIM names the folder, however its script was called.
+func Found(name string, getenv func(string) string) (Folder, error) {
+	at := name
+	if filepath.Base(name) == name {
+		var err error
+		if at, err = exec.LookPath(name); err != nil {
+			at = ""
+		}
+	}
+	for _, dir := range []string{filepath.Dir(at), getenv("CORRAL_SHIM")} {
+		if _, err := os.Lstat(filepath.Join(dir, Note)); at != "" && dir != "" && err == nil {
+			dir, err = filepath.Abs(dir)
+			if err != nil {
+				return Folder{}, err
+			}
+			return Open(dir)
+		}
+	}
+	return Folder{}, corral.Errorf(corral.NotFound,
+		"no folder of `corral shim slurm` has this command: put its folder first on PATH")
+}
+
+// Claim notes that a folder is to be one of a server and a cluster, unless it is one already, which is returned as it
+// stands. The note is there, with the key of the run, before the run is asked for.
+func Claim(path, server, cluster string) (f Folder, made bool, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return f, false, err
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return f, false, corral.ErrorAt(corral.Invalid, path, "making the folder: %w", err)
+	}
+	if f, err = Open(path); corral.KindOf(err) != corral.NotFound {
+		return f, false, err
+	}
+	for _, name := range Names() {
+		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
+			const has = "it has a file %s already: name a folder of its own"
+			return f, false, corral.ErrorAt(corral.Invalid, path, has, name)
+		}
+	}
+	f = Folder{Path: path, Server: server, Cluster: cluster, Key: "shim-" + rand.Text()}
+	fresh, err := os.CreateTemp(path, Note+".*")
+	if err != nil {
+		return f, false, corral.ErrorAt(corral.Invalid, path, "%w", err)
+	}
+	defer os.Remove(fresh.Name())
+	defer fresh.Close()
+	if err := json.NewEncoder(fresh).Encode(f); err != nil {
+		return f, false, err
+	}
+	err = os.Link(fresh.Name(), filepath.Join(path, Note)) // unlike a rename it replaces nothing
+	if errors.Is(err, fs.ErrExist) {
+		f, err = Open(path)
+		return f, false, err
+	}
+	return f, true, err
+}
+
+// Link notes the run and makes the links to a program, as many as are missing.
+func (f Folder) Link(program string) error {
+	b, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	note := filepath.Join(f.Path, Note)
+	if was, err := os.ReadFile(note); err != nil || !bytes.Equal(bytes.TrimSpace(was), b) {
+		if err := disk.Replace(note, append(b, '\n'), 0o600); err != nil {
+			return fmt.Errorf("noting the run of the folder: %w", err)
+		}
+	}
+	for _, name := range Names() {
+		link := filepath.Join(f.Path, name)
+		if to, err := os.Readlink(link); err == nil && to == program {
+			continue
+		}
+		_ = os.Remove(link) // one that leads to a program that was installed elsewhere before
+		if err := os.Symlink(program, link); err != nil {
+			return corral.ErrorAt(corral.Invalid, f.Path, "linking %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Remove removes what Claim and Link made, and the folder if nothing else is in it.
+func (f Folder) Remove() error {
+	for _, name := range append(Names(), seenNote, Note) { // the note last: until then Remove can be repeated
+		err := os.Remove(filepath.Join(f.Path, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return corral.ErrorAt(corral.Invalid, f.Path, "%w", err)
+		}
+	}
+	_ = os.Remove(f.Path) // which fails if it holds something else
+	return nil
+}

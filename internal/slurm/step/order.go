@@ -1,0 +1,136 @@
+// Package step runs one batch job of the Slurm shim on its worker: the script that somebody gave to sbatch.
+//
+// The worker starts it as the program of a task (pilot step). It finds its Order in a file, which sbatch has written
+// and corrald has kept: the script and all that Slurm would make of its options. It enters the directory, opens the
+// files of the job's streams, runs the script with its own environment and limits, and ends as the script ends. The
+// task's time limit, its memory and its cancellation are the worker's matter; a step only sends the warning that
+// somebody wants before the time is up.
+//
+// Its invariant: a job ends when its script ends. What descends from the script is killed then, also what has left the
+// script's process group, and nothing waits for it.
+package step
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/slurm/notation"
+)
+
+// MaxOrder bounds an order: what corrald keeps for a task.
+const MaxOrder = 1 << 20
+
+// An Order is a job as sbatch hands it to its worker.
+type Order struct {
+	Script      Script   `json:"script"`
+	Environment []string `json:"environment"` // KEY=VALUE, without what the step adds
+	Place       Place    `json:"place"`
+	Streams     Streams  `json:"streams"`
+	Limits      Limits   `json:"limits"`
+	Facts       Facts    `json:"facts"`
+	Array       string   `json:"array,omitempty"` // as --array has it; empty: one job
+	Folder      string   `json:"folder"`          // of the shim: where sbatch and its like are
+	Base        int64    `json:"base"`            // a task's number and this are its job's
+	Probe       bool     `json:"probe,omitempty"` // only look whether the job could begin here
+}
+
+// A Script is a program with an interpreter line.
+type Script struct {
+	Text string   `json:"text"`
+	Name string   `json:"name,omitempty"` // the file that it was; empty: none
+	Args []string `json:"args,omitempty"`
+}
+
+// A Place is where a job runs.
+type Place struct {
+	Directory string `json:"directory"` // absolute
+	Mark      uint64 `json:"mark"`      // MarkOf the directory where sbatch ran; 0: any will do
+	Submitted string `json:"submitted"` // the directory in which sbatch was called
+	Host      string `json:"host"`      // where sbatch ran
+}
+
+// Streams are the files of a job's standard streams: patterns, relative to its directory.
+type Streams struct {
+	Input  string `json:"input,omitempty"` // empty: /dev/null
+	Output string `json:"output"`
+	Error  string `json:"error,omitempty"` // empty: where Output is
+	Append bool   `json:"append,omitempty"`
+}
+
+// Limits are what a job's processes are bound to.
+type Limits struct {
+	Umask   int               `json:"umask"`
+	Soft    map[string]uint64 `json:"soft,omitempty"`    // :: name as in Resources → soft limit
+	Time    time.Duration     `json:"time,omitempty"`    // 0: none; the worker keeps it
+	Warning *notation.Warning `json:"warning,omitempty"` // a signal before the time is up
+}
+
+// Facts are what a job is told about itself.
+type Facts struct {
+	Name        string `json:"name"`
+	User        string `json:"user"`
+	UID         int    `json:"uid"`
+	Account     string `json:"account,omitempty"`
+	Cluster     string `json:"cluster"`
+	Partition   string `json:"partition"`
+	Tasks       int    `json:"tasks"`
+	CPUs        int    `json:"cpus"`          // of the whole job
+	CPUsPerTask int    `json:"cpus_per_task"` // 0: not said
+	MemoryMiB   int64  `json:"memory_mib"`    // 0: not said
+	MemoryEach  bool   `json:"memory_each,omitempty"`
+	GPUs        int    `json:"gpus,omitempty"`
+	Export      string `json:"export,omitempty"` // what followed --export, unless that was ALL
+}
+
+// Encode writes an order. One that is longer than corrald keeps is an error.
+func (o Order) Encode() ([]byte, error) {
+	b, err := json.Marshal(o)
+	if err == nil && len(b) > MaxOrder {
+		err = fmt.Errorf("the script and the environment of the job have %d bytes together, at most %s may be",
+			len(b), input.Size(MaxOrder))
+	}
+	return b, err
+}
+
+// Read reads an order from its file.
+func Read(name string) (Order, error) {
+	b, err := input.ReadFile(name, MaxOrder)
+	if err != nil {
+		return Order{}, fmt.Errorf("reading the job's order: %w", err)
+	}
+	return decode(b)
+}
+
+func decode(b []byte) (o Order, err error) {
+	if err = json.Unmarshal(b, &o); err != nil {
+		return o, fmt.Errorf("reading the job's order: %w", err)
+	}
+	return o, o.check()
+}
+
+// check refuses what no sbatch writes, so that what follows need not think of it.
+func (o Order) check() error {
+	for what, text := range map[string]string{
+		"directory": o.Place.Directory, "output": o.Streams.Output, "error": o.Streams.Error, "input": o.Streams.Input,
+	} {
+		if strings.ContainsRune(text, 0) {
+			return fmt.Errorf("the job's %s has a NUL in it", what)
+		}
+	}
+	switch {
+	case !strings.HasPrefix(o.Script.Text, "#!"):
+		return errors.New("the job's script does not begin with #!")
+	case !filepath.IsAbs(o.Place.Directory):
+		return fmt.Errorf("the job's directory %q is not absolute", o.Place.Directory)
+	case o.Streams.Output == "":
+		return errors.New("the job has no file for its output")
+	case o.Facts.CPUs < 1 || o.Facts.Tasks < 1:
+		return fmt.Errorf("the job has %d tasks on %d cpus", o.Facts.Tasks, o.Facts.CPUs)
+	}
+	return nil
+}

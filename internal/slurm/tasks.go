@@ -1,0 +1,202 @@
+package slurm
+
+// Jobs are tasks, and this is how one becomes the other: a job's number is its task's and the folder's base, an array
+// is as many tasks in a row with one set of attributes, its number is that of the first. So a list of jobs that
+// somebody names is a list of numbers of tasks, and no more than these are asked for.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/slurm/job"
+	"github.com/corral-pilot/corral/internal/slurm/notation"
+	"github.com/corral-pilot/corral/internal/slurm/submission"
+)
+
+// tasks asks for tasks of the folder's run.
+func (c *call) tasks(q api.TaskQuery) ([]api.Task, error) {
+	return untilAnswered(c, func() ([]api.Task, error) { return c.client.QueryTasks(c.ctx, c.folder.Run, q) })
+}
+
+// jobs asks for tasks, as jobs.
+func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
+	tasks, err := c.tasks(q)
+	if err != nil {
+		return nil, err
+	}
+	var r job.Reader
+	all := make([]job.Job, 0, len(tasks))
+	for _, t := range tasks {
+		if t.Grown != nil && len(t.Attributes) > 0 { // others are probes
+			all = append(all, r.Job(c.folder.shown(t)))
+		}
+	}
+	return all, nil
+}
+
+// shown is a task in the words of package job.
+func (f Folder) shown(t api.Task) job.Task {
+	return job.Task{
+		ID: int(f.Base()) + t.Number, Element: t.Element, Name: t.Name, State: string(t.State), Cause: t.Cause,
+		Exit: exitOf(t), Worker: node(t.Worker), Begun: t.Attempts, Attributes: t.Attributes,
+		Times: job.Times{Submitted: t.AddedAt.Local(), Started: t.StartedAt.Local(), Ended: over(t)},
+	}
+}
+
+// over is when a task was over in any way.
+func over(t api.Task) time.Time {
+	if !t.OverAt.IsZero() {
+		return t.OverAt.Local()
+	}
+	return t.EndedAt.Local()
+}
+
+// node is the name of a worker as a node of Slurm: names of nodes have no dots and no slashes.
+func node(worker string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == '.' || r == ' ' || r == ',' || r == '[' || r == ']' {
+			return '-'
+		}
+		return r
+	}, worker)
+}
+
+// killedBy begins the reason of a task that a signal ended.
+const killedBy = "killed by "
+
+// exitOf says how a task's process ended.
+func exitOf(t api.Task) (code notation.ExitCode) {
+	// The worker says of a process that a signal ended: which, in its reason, and no status.
+	if t.ExitStatus != nil && *t.ExitStatus >= 0 {
+		code.Status = *t.ExitStatus
+		return code
+	}
+	if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {
+		code.Signal, _ = notation.ParseSignal(strings.TrimPrefix(name, "signal "))
+	}
+	switch t.Cause {
+	case api.CauseWithdrawn, api.CauseTime:
+		if t.Attempts > 0 {
+			code.Signal = int(syscall.SIGTERM)
+		}
+	}
+	return code
+}
+
+// numberOf is the number of the task that a job is, ok only for one that this folder may have.
+func (f Folder) numberOf(id int) (number int, ok bool) {
+	number = id - int(f.Base())
+	return number, number > 0 && number <= numbersPerRun
+}
+
+// living are the states of tasks that are not over.
+var living = []corral.TaskState{corral.TaskWaiting, corral.TaskReady, corral.TaskRunning}
+
+// expand returns the jobs that each word of a list means: none where there is no such job.
+func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
+	var numbers []int
+	for _, id := range list {
+		if n, ok := c.folder.numberOf(id.Job); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	found := make([][]job.Job, len(list))
+	if len(numbers) == 0 {
+		return found, nil
+	}
+	firsts, err := c.jobs(api.TaskQuery{Numbers: numbers})
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range list {
+		at := slices.IndexFunc(firsts, func(j job.Job) bool { return j.ID == id.Job })
+		if at < 0 {
+			continue
+		}
+		if found[i], err = c.members(firsts[at], id); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// members returns the jobs that id means, of which first is the one with its number: that alone, or tasks of its array.
+func (c *call) members(first job.Job, id notation.JobID) ([]job.Job, error) {
+	if first.ArrayID == 0 || first.ArrayID != first.ID {
+		if id.Tasks != nil {
+			return nil, nil
+		}
+		return []job.Job{first}, nil
+	}
+	// Which tasks an array has is written in each of them: nobody else need be asked how many there are.
+	array, err := notation.ParseArray(first.Spec.Array, notation.MaxTask)
+	if err != nil {
+		return nil, fmt.Errorf("reading the array of job %d: %w", first.ID, err)
+	}
+	var numbers []int
+	for e, n := range array.Tasks {
+		if id.Tasks == nil || slices.Contains(id.Tasks, n) {
+			numbers = append(numbers, first.ID-int(c.folder.Base())+e)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil, nil
+	}
+	return c.jobs(api.TaskQuery{Numbers: numbers})
+}
+
+// waits returns what a job waits for.
+func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
+	deps := sub.Placing.Dependencies
+	if deps.Any && len(deps.List) > 1 {
+		return nil, &notation.Unsupported{What: "--dependency with ?", Why: "a job waits for all that it names"}
+	}
+	for _, d := range deps.List {
+		// Of jobs that are submitted at the same time one may miss the other, as each asks before it is there itself.
+		if d.When == notation.Singleton {
+			earlier, err := c.jobs(api.TaskQuery{States: living})
+			if err != nil {
+				return nil, err
+			}
+			for _, j := range earlier {
+				if j.Name == sub.Name {
+					waits = append(waits, api.Wait{Task: j.ID - int(c.folder.Base()), When: api.WhenEnded})
+				}
+			}
+			continue
+		}
+		found, err := c.expand(d.Jobs)
+		if err != nil {
+			return nil, err
+		}
+		for _, jobs := range found {
+			if len(jobs) == 0 {
+				return nil, errors.New("Job dependency problem") //nolint:staticcheck // Slurm's words
+			}
+			for _, j := range jobs {
+				waits = append(waits, api.Wait{Task: j.ID - int(c.folder.Base()), When: whens[d.When]})
+			}
+		}
+	}
+	return waits, nil
+}
+
+// whens are what a dependency waits for, in the words of corrald.
+var whens = map[notation.DependencyKind]api.When{
+	notation.After: api.WhenStarted, notation.AfterAny: api.WhenEnded, notation.AfterOK: api.WhenSucceeded,
+	notation.AfterNotOK: api.WhenFailed,
+}
+
+// dependency is what a job waits for, as it is shown.
+func dependency(sub *submission.Submission) string {
+	if len(sub.Placing.Dependencies.List) == 0 {
+		return ""
+	}
+	return sub.Placing.Dependencies.Text("", func(int) bool { return false })
+}

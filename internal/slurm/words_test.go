@@ -1,0 +1,55 @@
+package slurm
+
+import (
+	"strings"
+	"testing"
+)
+
+// What srun runs, or says instead.
+func TestParseRun(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"hostname":                          "hostname",
+		"-n1 --cpu-bind=q hostname -f":      "hostname -f",
+		"--ntasks=1 -N 1 -c 4 -u -- -odd x": "-odd x",
+		"-D /tmp --export=ALL --mpi=none a": "a in /tmp",
+		"--exclusive --mem 4G a":            "a",
+		"-n 2 a":                            "--ntasks=2 is not supported on a Corral cluster",
+		"-n2 a":                             "--ntasks=2 is not supported on a Corral cluster",
+		"--ntasks=4 a":                      "--ntasks=4 is not supported on a Corral cluster",
+		"--multi-prog a":                    "srun: unrecognized option",
+		"--export=A a":                      "--export=A is not supported on a Corral cluster",
+		"-c":                                "srun: option requires an argument",
+		"-n1":                               "fatal: No command given to execute.",
+		"":                                  "fatal: No command given to execute.",
+	} {
+		l, err := parseRun(strings.Fields(line))
+		got := strings.Join(l.command, " ")
+		if l.directory != "" {
+			got += " in " + l.directory
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("srun %s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// Which jobs scancel is to choose, or why it chooses none.
+func TestParseCancel(t *testing.T) {
+	t.Parallel()
+	for line, says := range map[string]string{
+		"12": "", "12 13_4 14_[1-3]": "", "-n a,b": "", "--name=a": "", "-uann -t PD": "", "--me": "", "-Q 12": "",
+		"--signal=KILL 12": "", "-b 12": "", "-s 15 12": "",
+		"-s USR1 12": "--signal=USR1 is not supported", "": "No job identification provided", "-Q": "No job identification provided",
+		"x": "Invalid job id x", "-t DONE": "Invalid job state DONE", "-n": "option requires an argument",
+		"--interactive 12": "unrecognized option",
+	} {
+		_, err := parseCancel(strings.Fields(line))
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("scancel %s: %v, want %q", line, err, says)
+		}
+	}
+}
