@@ -218,6 +218,8 @@ func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
 	return body, nil
 }
 
+// request makes the HTTP request of a call. Its body is read again for each try, so it is kept as bytes; a call
+// without a body has none, which is another thing than an empty one.
 func (c *Client) request(ctx context.Context, do call) (*retryablehttp.Request, error) {
 	target := c.base + do.path
 	if len(do.query) > 0 {

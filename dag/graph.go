@@ -98,6 +98,8 @@ func bySource(n int, edges [][2]int) adjacency {
 	return a
 }
 
+// reverse returns the adjacency with every edge turned around: of parents, that of children. It counts first and
+// then fills in, so that nothing grows; the neighbours of a node are in ascending order, as they are met.
 func (a adjacency) reverse() adjacency {
 	n := len(a.start) - 1
 	r := adjacency{start: make([]int, n+1), flat: make([]int, len(a.flat))}
@@ -149,6 +151,8 @@ func (g *Graph) sort() (rest []int) {
 	return nil
 }
 
+// orderByLevel sorts the nodes by their levels, which are known, and within one by their numbers: a counting sort,
+// in linear time. It notes how many nodes each level has.
 func (g *Graph) orderByLevel() {
 	depth := 0
 	for _, l := range g.levels {

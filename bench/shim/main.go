@@ -61,6 +61,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// parse reads the command line. What is wrong with it is said on stderr before it returns.
 func parse(args []string, stdout, stderr io.Writer) (bench, error) {
 	b := bench{stdout: stdout, stderr: stderr}
 	f := flag.NewFlagSet("shim", flag.ContinueOnError)

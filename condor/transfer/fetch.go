@@ -200,6 +200,7 @@ type watched struct {
 	came func()
 }
 
+// Read puts off the end of the watch whenever something came: a server that is slow is not one that is gone.
 func (w watched) Read(b []byte) (int, error) {
 	n, err := w.Reader.Read(b)
 	if n > 0 {

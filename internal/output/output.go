@@ -161,6 +161,9 @@ type telling struct {
 	complete bool  // nothing was left out
 }
 
+// newTelling begins to tell of tasks from a place on. The place comes from whoever asks, so it is believed only
+// where it fits: numbers beyond the tasks are dropped, and what is missing counts as not told. A run may have
+// grown since.
 func newTelling(
 	tasks []*api.Task, since api.OutputPlace, ended bool,
 	read func(f File, after, most int64) ([]byte, error),

@@ -76,6 +76,9 @@ func Change[In, Out any](a *Adapter, c *Call, prepare func(context.Context, In) 
 	return perform(a, c, http.StatusOK, prepare)
 }
 
+// perform carries a change out once for each key. An answer that is kept under the key is given again, before
+// anything is prepared; otherwise the step is prepared outside of a transaction, and written together with its
+// answer. status is that of a success, unless the step has one of its own.
 func perform[In, Out any](a *Adapter, c *Call, status int,
 	prepare func(context.Context, In) (Step[Out], error)) error {
 	var in In

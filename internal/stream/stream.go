@@ -147,6 +147,7 @@ func (r *roll) attach(run corral.RunID) {
 	r.rouse()
 }
 
+// detach takes a run off the roll. Worker jobs that no run needs any more are kept for a while, from now on.
 func (r *roll) detach(run corral.RunID, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -108,8 +108,10 @@ func waited(r *row) time.Duration {
 	return max(0, seconds(to).Sub(seconds(from)))
 }
 
-// jobTRES lists what the job takes, in the order of the database, and stepTRES what its script does.
+// jobTRES lists what the job takes, in the order of the database.
 func jobTRES(r *row) string { return fmt.Sprintf("billing=%d,", r.Spec.Size.CPUs) + stepTRES(r) }
+// stepTRES lists what a step was given, as sacct names it: a step has cpus and memory, and no billing, which is
+// the job's.
 func stepTRES(r *row) string {
 	text := fmt.Sprintf("cpu=%d,", r.Spec.Size.CPUs)
 	if r.Spec.Size.GPUs > 0 {
@@ -175,6 +177,7 @@ func acctStart(r *row) string {
 	return begun(r)
 }
 
+// begun says when a job was begun. sacct has the word Unknown for one that was not.
 func begun(r *row) string { return moment(r.Times.Started, "Unknown") }
 
 // An Acct is a call of sacct.
@@ -239,6 +242,8 @@ func ParseAcct(words []string, getenv func(string) string, me string) (*Acct, er
 	return a, err
 }
 
+// option takes one option of sacct. Those of the filter are common to all commands; what is wrong with them is
+// said in sacct's own words, which differ from squeue's.
 func (a *Acct) option(g notation.Given) (err error) {
 	switch g.Name {
 	case "jobs":

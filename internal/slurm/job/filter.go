@@ -46,6 +46,8 @@ func (f *Filter) option(g notation.Given) (err error) {
 	return err
 }
 
+// states takes the states of -t, in any case and cut short as Slurm cuts them. One that is unknown is refused with
+// the list of those that are known.
 func (f *Filter) states(list []string) error {
 	for _, text := range list {
 		if strings.EqualFold(text, "all") {

@@ -82,6 +82,7 @@ func (g *group) count(of func(Node) (busy, idle, other int)) (busy, idle, other 
 	return busy, idle, other
 }
 
+// nodesOf counts a node once: busy when anything runs there, or other when its pilot is leaving.
 func nodesOf(n Node) (busy, idle, other int) {
 	switch {
 	case n.Leaving:
@@ -108,6 +109,7 @@ type infoColumn struct {
 	value  func(*group) string
 }
 
+// same is the value of a column that says the same of every partition.
 func same(text string) func(*group) string { return func(*group) string { return text } }
 
 // infoColumns are sinfo's.

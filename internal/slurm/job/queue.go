@@ -100,6 +100,7 @@ var columns = []column{
 	{0, "tres-alloc", "TRES_ALLOC", (*row).tres},
 }
 
+// cut leaves so many bytes of a text at most.
 func cut(text string, length int) string { return text[:min(len(text), length)] }
 
 // A printed column has a text before it.
@@ -173,6 +174,8 @@ func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, 
 	return q, err
 }
 
+// option takes one option of squeue. -o and -O, and --start, each say anew which columns are shown; the last of
+// them counts.
 func (q *Queue) option(g notation.Given) (err error) {
 	switch g.Name {
 	case "jobs", "states", "user", "users", "me", "name", "partition", "account", "qos":

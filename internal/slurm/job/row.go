@@ -110,6 +110,8 @@ func (r *row) limit(write func(time.Duration) string) string {
 	return write(r.Spec.TimeLimit)
 }
 
+// left says how long a job may still run: its whole limit while it waits. One without a limit is never short of
+// time.
 func (r *row) left() string {
 	left := r.Spec.TimeLimit - r.elapsed()
 	switch {

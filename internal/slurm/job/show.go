@@ -144,6 +144,7 @@ type userColumn struct {
 	value func(Association) string
 }
 
+// userText is the value of a column that says the same of every association.
 func userText(text string) func(Association) string { return func(Association) string { return text } }
 
 // userColumns are those that "list user" shows with -s, in their order.
@@ -211,6 +212,8 @@ func abbreviates(word, one, other string) bool {
 	return len(word) > 2 && (strings.HasPrefix(one, word) || strings.HasPrefix(other, word))
 }
 
+// userTable prints associations as sacctmgr does. -P parts fields by bars, -p ends each with one, too; otherwise
+// columns have a width, and a text that is longer ends with a plus sign.
 func userTable(columns []userColumn, associations []Association, flags map[string]bool) string {
 	var b strings.Builder
 	line := func(value func(userColumn) string) {

@@ -169,6 +169,7 @@ func (g Getopt) short(given []Given, letters string, rest []string) ([]Given, []
 	return given, rest, nil
 }
 
+// letter finds an option by its letter.
 func (g Getopt) letter(c byte) (Option, bool) {
 	for _, option := range g.Options {
 		if option.Short == c {

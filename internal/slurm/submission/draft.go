@@ -53,6 +53,7 @@ func count(field func(*draft) *int) func(*draft, string) error {
 	}
 }
 
+// positive reads a number of cpus, tasks or nodes, of which there is at least one.
 func positive(value string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(value))
 	if err != nil || n < 1 || n > math.MaxInt32 {
@@ -64,6 +65,8 @@ func positive(value string) (int, error) {
 // errInvalid stands for "Invalid --option specification", to which the caller adds the option.
 var errInvalid = errors.New("invalid specification")
 
+// memory returns what reads one of the three options that say how much memory there is. The last one given counts,
+// since they exclude one another in Slurm.
 func memory(of string) func(*draft, string) error {
 	return func(d *draft, value string) error {
 		n, err := notation.ParseMemory(value)
@@ -81,6 +84,8 @@ func (d *draft) array(value string) (err error) {
 	return submit(err)
 }
 
+// dependency reads --dependency. What it refuses, Slurm's controller refuses only when the job is submitted, so
+// the words are those of a submission that failed.
 func (d *draft) dependency(value string) (err error) {
 	d.Placing.Dependencies, err = notation.ParseDependencies(value)
 	if err == nil && d.Placing.Dependencies.Any && len(d.Placing.Dependencies.List) > 1 {
@@ -97,6 +102,8 @@ func submit(err error) error {
 	return fmt.Errorf("Batch job submission failed: %w", err) //nolint:staticcheck // Slurm's words
 }
 
+// killInvalid reads --kill-on-invalid-dep: yes ends a job whose condition can hold no more, and no leaves it
+// pending.
 func (d *draft) killInvalid(value string) error {
 	d.Placing.KillInvalid = strings.EqualFold(value, "yes")
 	if !d.Placing.KillInvalid && !strings.EqualFold(value, "no") {
@@ -105,6 +112,8 @@ func (d *draft) killInvalid(value string) error {
 	return nil
 }
 
+// openMode reads --open-mode: whether output files are cut first, or appended to. A requeued job appends unless
+// told.
 func (d *draft) openMode(value string) error {
 	d.Stdio.Append = value == "a" || value == "append"
 	if !d.Stdio.Append && value != "t" && value != "truncate" {
@@ -195,6 +204,7 @@ func (d *draft) gpusPerTask(value string) error {
 	return err
 }
 
+// gpuCount reads how many gpus an option wants. Workers have gpus of one kind only, so a kind is refused by name.
 func gpuCount(what, value string) (int, error) {
 	n, err := positive(value)
 	switch {
@@ -231,6 +241,8 @@ func (d *draft) gres(value string) error {
 // AllRlimits are the limits of processes that sbatch knows, by their names without RLIMIT_.
 var AllRlimits = []string{"AS", "CORE", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "NPROC", "RSS", "STACK"}
 
+// propagate reads --propagate: which limits of the submitting process the job gets. Names are taken with RLIMIT_
+// before them and without, in any case.
 func (d *draft) propagate(value string) error {
 	switch strings.ToUpper(value) {
 	case "", "ALL":
