@@ -5,12 +5,15 @@
 GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
-FUZZTIME ?= 10s
+FUZZTIME ?= 5s
 CASES ?= 1000
 ROUNDS ?= 1
 # How often corrald is killed while it revises a plan.
 export KILLS ?= 1
 export PLANS ?= 4
+
+# Programs and tests do not know where they were built: another clone of the same commit finds them in Go's cache.
+export GOFLAGS := -trimpath $(GOFLAGS)
 
 # The race detector needs a C compiler with its headers. Without one, everything is built and tested without both.
 compiler := $(shell set -- $$($(GO) env CC); echo '\#include <stdlib.h>' | "$$@" -x c -E - >/dev/null 2>&1 && echo yes)
@@ -28,6 +31,10 @@ tests = $(filter %_test.go,$(go_files))
 site_files = $(shell grep -l '^//go:build sites$$' $(tests))
 site_tests = $(call names_in,$(site_files))
 soak_files = $(shell grep -lE '^//go:build .*soak' $(tests))
+# Of them, those that compute for minutes in one goroutine: the race detector would make them ten times slower. It is in
+# their packages' other tests.
+counting_files = $(filter planner/% profile/% sim/% workflow/% bench/evidence/%,$(soak_files))
+daemon_files = $(filter-out $(counting_files),$(soak_files))
 # Those that make networks or mount file systems, which an ordinary user may not.
 refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|newHeaded|"mount"' $(site_files) $(soak_files))))
 run_sites = $(GO) test $(race) -vet=off $(if $(refused),-skip '^($(refused))$$')
@@ -42,19 +49,19 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build bin/test/plain bin/test/race networks htcondor slurm peers demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-relay bench-sites lint fmt clean
+	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-shim bench-streams bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
 
 build: ## corrald, corral and pilot in bin/
-	$(GO) build -trimpath -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot
+	$(GO) build -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot
 
 # What tests start (internal/programs): as users build it, and with the race detector.
 bin/test/plain:
-	$(GO) build -trimpath -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@/ ./cmd/pilot
+	$(GO) build -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o $@/ ./cmd/pilot
 
 bin/test/race: bin/test/plain
 	$(GO) build $(race) -o $@/ ./cmd/corral ./cmd/corrald
@@ -107,7 +114,8 @@ test-crashes: htcondor slurm networks ## what is killed or started again, three 
 	$(tell_refused)
 
 test-soak: htcondor slurm peers networks ## outages and limits of real sites, and benchmarks in small, which take minutes
-	$(run_sites) -tags sites,soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(soak_files)))$$' $(call packages_of,$(soak_files))
+	$(GO) test -vet=off -tags soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(counting_files)))$$' $(call packages_of,$(counting_files))
+	$(run_sites) -tags sites,soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(daemon_files)))$$' $(call packages_of,$(daemon_files))
 	$(tell_refused)
 
 test-fuzz: ## every parser, for FUZZTIME each
@@ -115,7 +123,7 @@ test-fuzz: ## every parser, for FUZZTIME each
 
 test-arm64: ## the other architecture compiles
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet -tags sites,soak ./...
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot
 
 bench: build ## benchmarks beside what the machine could do at best
 	$(GO) run ./bench
@@ -140,6 +148,12 @@ bench-evidence: ## the planner's claims: figures, and plots in docs/bench; INSTA
 
 bench-schedules: build ## makespans of workflows beside the list schedule, clustered and not; DATA has the generator's
 	$(GO) run ./bench/schedules $(if $(DATA),-data $(DATA))
+
+bench-streams: build htcondor ## tasks that stream through an HTCondor pool, beside a job for each of them
+	$(GO) run ./bench/streams -from "$$(scripts/htcondor)"
+
+bench-shim: build slurm peers ## jobs of a second by sbatch and Makeflow, through a real Slurm and through the shim: an hour
+	$(GO) run ./bench/shim
 
 bench-relay: ## connections through a relay and ssh, beside connections without
 	$(GO) test ./bench -run '^$$' -bench Relay

@@ -47,6 +47,8 @@ type RunOptions struct {
 	DefaultRuntime Seconds `json:"default_runtime_s"`      // assumed of a task without an estimate
 	KeepTasks      bool    `json:"keep_tasks,omitempty"`   // also the directory of an attempt that left only outputs
 	Inputs         string  `json:"inputs,omitempty"`       // how tasks get theirs: LinkInputs, CopyInputs
+	Stream         bool    `json:"stream,omitempty"`       // tasks go to worker jobs, on a cluster of kind Condor
+	Open           bool    `json:"open,omitempty"`         // it has no workflow: tasks are added while it goes on
 }
 
 // How tasks get their inputs. What a task lists among its outputs, too, it gets as a copy in any case.
@@ -77,6 +79,9 @@ const (
 	TaskFailed  TaskState = "failed"  // for good
 	TaskSkipped TaskState = "skipped" // below a failed task: can never run
 )
+
+// Over reports whether a task in state s runs no more, unless it is tried again.
+func (s TaskState) Over() bool { return s == TaskDone || s == TaskFailed || s == TaskSkipped }
 
 // TaskStates lists all states in their order of life.
 var TaskStates = []TaskState{TaskWaiting, TaskReady, TaskRunning, TaskDone, TaskFailed, TaskSkipped}
@@ -157,6 +162,7 @@ type Run struct {
 	UpdatedAt   time.Time         `json:"updated_at"`
 
 	ExpectedEnd time.Time `json:"expected_end,omitzero"` // of one that goes on; zero: nobody knows. It is not stored
+	Open        bool      `json:"open,omitempty"`        // tasks may be added to it now. It is not stored
 }
 
 // Over reports whether nothing of the run is running or queued in state s.

@@ -205,12 +205,12 @@ type NewMirror struct {
 
 // NewRun asks for a run of a workflow on a cluster. Paths are absolute, on corrald's host.
 type NewRun struct {
-	Cluster      string            `json:"cluster,omitempty"` // name or id; empty: default
-	Workflow     json.RawMessage   `json:"workflow"`          // a WfFormat document
-	WorkflowName string            `json:"workflow_name"`     // its file: messages about the document start with it
-	SourceDir    string            `json:"source_dir"`        // the workflow's own inputs are in it
-	Dir          string            `json:"dir,omitempty"`     // of the run; empty: corrald chooses
-	Options      corral.RunOptions `json:"options"`           // an absent or zero option has its default
+	Cluster      string            `json:"cluster,omitempty"`  // name or id; empty: default
+	Workflow     json.RawMessage   `json:"workflow,omitempty"` // a WfFormat document; none of an open run
+	WorkflowName string            `json:"workflow_name"`      // its file: messages about the document start with it
+	SourceDir    string            `json:"source_dir"`         // the workflow's own inputs are in it
+	Dir          string            `json:"dir,omitempty"`      // of the run; empty: corrald chooses
+	Options      corral.RunOptions `json:"options"`            // an absent or zero option has its default
 	Labels       map[string]string `json:"labels,omitempty"`
 
 	// DoneDir is where the files are that tasks have made which are marked as done before; empty: in SourceDir.
@@ -221,6 +221,9 @@ type NewRun struct {
 
 	// Changed keeps what the latest run of the same workflow file has made, where nothing that it rests on has changed.
 	Changed bool `json:"changed,omitempty"`
+
+	// Open has no workflow: tasks are added while the run goes on, until it is closed. WorkflowName is the run's name.
+	Open bool `json:"open,omitempty"`
 }
 
 // A Task is one task of a run. Worker, exit status and times are those of its last execution. While a worker has the
@@ -232,11 +235,24 @@ type Task struct {
 	Worker     string           `json:"worker,omitempty"`
 	ExitStatus *int             `json:"exit_status,omitempty"`
 	Reason     string           `json:"reason,omitempty"` // why the last execution was not a success
-	Cause      string           `json:"cause,omitempty"`  // memory: killed because it used more than it may have
+	Cause      string           `json:"cause,omitempty"`  // CauseMemory and the like; mostly none
 	StartedAt  time.Time        `json:"started_at,omitzero"`
 	EndedAt    time.Time        `json:"ended_at,omitzero"`
 
 	ChangedInputs []string `json:"changed_inputs,omitempty"` // files that it has changed in place, a few of them
+
+	*Grown // nil: its run is not an open one
+}
+
+// Grown is what else there is to say of a task of an open run.
+type Grown struct {
+	Number     int               `json:"number"`            // from 1, in the order in which tasks were added
+	Name       string            `json:"name,omitempty"`    // need not be unique
+	Array      int               `json:"array,omitempty"`   // number of the first task of its array; 0: it is in none
+	Element    int               `json:"element,omitempty"` // which element of the array it is, from 0
+	AddedAt    time.Time         `json:"added_at"`
+	OverAt     time.Time         `json:"over_at,omitzero"` // when it was over, whether or not it has run
+	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
 // A TaskText is a Task as corrald writes it, whose times are texts already: to encode a time.Time takes package json
@@ -245,6 +261,8 @@ type TaskText struct {
 	*Task
 	StartedAt string `json:"started_at,omitempty"`
 	EndedAt   string `json:"ended_at,omitempty"`
+	AddedAt   string `json:"added_at,omitempty"`
+	OverAt    string `json:"over_at,omitempty"`
 }
 
 // TextOf returns the text of a task, which keeps using t.
@@ -255,7 +273,11 @@ func TextOf(t *Task) TaskText {
 		}
 		return at.Format(time.RFC3339Nano)
 	}
-	return TaskText{t, text(t.StartedAt), text(t.EndedAt)}
+	all := TaskText{Task: t, StartedAt: text(t.StartedAt), EndedAt: text(t.EndedAt)}
+	if t.Grown != nil {
+		all.AddedAt, all.OverAt = text(t.AddedAt), text(t.OverAt)
+	}
+	return all
 }
 
 // A TaskChoice names tasks of a run of which something is asked.

@@ -20,6 +20,9 @@ func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
 // JSON is an Invalid error with its line, found without asking corrald. An empty key is replaced by a
 // random one.
 func (c *Client) CreateRun(ctx context.Context, r NewRun, key string) (corral.Run, error) {
+	if r.Open {
+		return openRun(ctx, c, r, key)
+	}
 	body, err := encodeRun(r)
 	if err != nil {
 		return corral.Run{}, err

@@ -81,6 +81,14 @@ func ResumeFrontier(g *Graph, done, failed []int) (*Frontier, error) {
 	return f, nil
 }
 
+// Grow follows the graph, which has grown by nodes without edges: they are ready.
+func (f *Frontier) Grow() {
+	for range f.g.Len() - len(f.state) {
+		f.state, f.missing = append(f.state, Ready), append(f.missing, 0)
+		f.count[Ready]++
+	}
+}
+
 func (f *Frontier) set(i int, s State) {
 	f.count[f.state[i]]--
 	f.count[s]++

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Graph is an immutable directed acyclic graph. It keeps its edges twice, by parent and by child, in
-// two flat arrays each, so that 100,000 nodes take a few megabytes.
+// A Graph is a directed acyclic graph, which nothing changes but Grow. It keeps its edges twice, by parent and by
+// child, in two flat arrays each, so that 100,000 nodes take a few megabytes.
 type Graph struct {
 	parents  adjacency
 	children adjacency
 	levels   []int // of each node
 	sizes    []int // of each level
-	order    []int // by level, then by number
+	order    []int // by level, then by number; nodes of Grow at the end
 }
 
 // An adjacency lists the neighbours of node i, ascending, in flat[start[i]:start[i+1]].
@@ -191,6 +191,20 @@ func (g *Graph) cycleAmong(missing []int) []int {
 
 // Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.parents.start) - 1 }
+
+// Grow adds n nodes without edges. It is for the one owner of a graph, since others would see it change.
+func (g *Graph) Grow(n int) {
+	for range n {
+		g.order = append(g.order, g.Len())
+		g.levels = append(g.levels, 0)
+		g.parents.start = append(g.parents.start, len(g.parents.flat))
+		g.children.start = append(g.children.start, len(g.children.flat))
+	}
+	if len(g.sizes) == 0 {
+		g.sizes = []int{0}
+	}
+	g.sizes[0] += n
+}
 
 // Edges returns the number of edges, duplicates not counted.
 func (g *Graph) Edges() int { return len(g.parents.flat) }

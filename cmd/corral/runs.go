@@ -43,6 +43,7 @@ func runsCommand(p *printer) *cli.Command {
 			runs.verb("retry", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return retryTasks(c, p, cl, id)
 			}),
+			runs.verb("close", printing((*api.Client).CloseRun, one(p, runTable))),
 			runs.verb("resume", printing((*api.Client).ResumeRun, one(p, runTable))),
 			runs.verb("tasks", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return listTasks(c, p, cl, id)
@@ -296,7 +297,12 @@ var runTable = listing[corral.Run]{
 		{"id", func(r corral.Run) any { return r.ID }},
 		{"workflow", func(r corral.Run) any { return workflow.Printable(r.Workflow) }},
 		{"cluster", func(r corral.Run) any { return r.ClusterName }},
-		{"state", func(r corral.Run) any { return r.State }},
+		{"state", func(r corral.Run) any {
+			if r.Open {
+				return string(r.State) + ", open"
+			}
+			return r.State
+		}},
 		{"done", func(r corral.Run) any { return fmt.Sprintf("%d of %d", r.Tasks.Done, r.Tasks.Total) }},
 		{"failed", func(r corral.Run) any { return unless(r.Tasks.Failed) }},
 		{"created", func(r corral.Run) any { return when(r.CreatedAt) }},
@@ -321,6 +327,12 @@ var taskTable = listing[api.Task]{
 	none: "no tasks in that state",
 	columns: []column[api.Task]{
 		{"task", func(t api.Task) any { return t.ID }},
+		{"name", func(t api.Task) any {
+			if t.Grown == nil {
+				return ""
+			}
+			return workflow.Printable(t.Name)
+		}},
 		{"state", func(t api.Task) any { return t.State }},
 		{"attempts", func(t api.Task) any { return t.Attempts }},
 		{"worker", func(t api.Task) any { return t.Worker }},

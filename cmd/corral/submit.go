@@ -285,6 +285,8 @@ func runFlags() []cli.Flag {
 			Usage: "assume `D` for a task without an estimate; with --auto only if it is given"},
 		&cli.BoolFlag{Name: "keep-tasks",
 			Usage: "keep the directory of every attempt, also of tasks that left nothing but their outputs"},
+		&cli.BoolFlag{Name: "stream",
+			Usage: "on a cluster of kind condor: have worker jobs take the tasks, instead of an HTCondor job for each"},
 		&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty " +
 			"(default: below the XDG data directory)"},
 	}

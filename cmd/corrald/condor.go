@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/schedd"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/stream"
 )
 
 // openPools makes the clusters of kind condor known to all others.
@@ -25,6 +26,13 @@ func openPools(
 		Releases: releases,
 		NewQueue: func(cluster corral.Cluster, tools condor.Tools, dir string) condorpool.Queue {
 			return schedd.New(lg.With("cluster", cluster.ID), schedd.Config{Tools: tools, Dir: dir})
+		},
+		NewStream: func(
+			cluster corral.ClusterID, tools condor.Tools, dir string, glideins func() []corral.Worker,
+		) (*stream.Stream, error) {
+			return stream.Open(lg.With("cluster", cluster), stream.Config{
+				Cluster: cluster, Tools: tools, Dir: dir, Glideins: glideins, Dispatch: gate.StreamTerms(clusters),
+			})
 		},
 		OnChange: clusters.Notify,
 	})

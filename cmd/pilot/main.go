@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -23,6 +24,7 @@ import (
 	"github.com/corral-pilot/corral/internal/pilot/condorworker"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/internal/pilot/sitejob"
+	"github.com/corral-pilot/corral/internal/pilot/streamworker"
 	"github.com/corral-pilot/corral/internal/version"
 )
 
@@ -81,6 +83,7 @@ func app(stdout, stderr io.Writer) *cli.App {
 			hidden(process.HostCommand, "is started by run on another node of its job: keeps one worker there",
 				func(ctx context.Context) error { return pilot.Host(ctx, lg, os.Stdin, stdout) }),
 			hidden(condorworker.TaskCommand, "is started by HTCondor: the program of a job", condorworker.Task),
+			stream(lg),
 			fetch(stdout),
 		},
 	}
@@ -91,6 +94,21 @@ func hidden(name, text string, do func(context.Context) error) *cli.Command {
 	return &cli.Command{
 		Name: name, Hidden: true, OnUsageError: usage, Usage: text,
 		Action: func(c *cli.Context) error { return do(c.Context) },
+	}
+}
+
+// stream is the program of a worker job, whose number it is given.
+func stream(lg *slog.Logger) *cli.Command {
+	return &cli.Command{
+		Name: order.StreamCommand, Hidden: true, OnUsageError: usage,
+		Usage: "is started by HTCondor: takes tasks from corrald, in the slot of its job",
+		Action: func(c *cli.Context) error {
+			number, err := strconv.ParseInt(c.Args().First(), 10, 64)
+			if err != nil || c.NArg() != 1 {
+				return cli.Exit("want the number of a worker job", exitUsage)
+			}
+			return streamworker.Run(c.Context, lg, number)
+		},
 	}
 }
 

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -23,8 +24,11 @@ func (e *Attempt) environ() (env []string, path string) {
 		"TMPDIR=" + cmp.Or(e.tmp.path, e.dir.Path),
 	}
 	threads := e.x.threadsOf(e.job.CPUs, e.task.Env)
-	env = make([]string, 0, len(ours)+1+len(e.x.base)+len(e.task.Env)+len(threads))
+	env = make([]string, 0, len(ours)+2+len(e.x.base)+len(e.task.Env)+len(threads))
 	env = append(env, ours[:4]...)
+	if e.task.Note != "" {
+		env = append(env, "CORRAL_NOTE="+e.dir.Path+"/"+e.task.Note)
+	}
 	if e.gpus != nil {
 		env = append(env, visibleGPUs+"="+*e.gpus)
 	}
@@ -80,6 +84,32 @@ func BaseEnv() []string {
 		}
 	}
 	return env
+}
+
+// ownProgram as a command stands for the program that runs this executor: every worker has it.
+const ownProgram = "@pilot"
+
+// program finds what a task's first word stands for.
+func (x *Executor) program(name, path string) (string, error) {
+	if name == ownProgram {
+		return os.Executable()
+	}
+	return x.lookPath(name, path)
+}
+
+// usable reports why a task cannot run in a directory of its user's, if it names one.
+func usable(dir string) error {
+	var st syscall.Stat_t
+	if dir == "" {
+		return nil
+	}
+	if err := syscall.Stat(dir, &st); err != nil {
+		return fmt.Errorf("the directory %q, where the task is to run, is not to be had on its worker: %w", dir, err)
+	}
+	if st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
+		return fmt.Errorf("%q, where the task is to run, is no directory on its worker", dir)
+	}
+	return nil
 }
 
 // lookPath finds a command. A name with a slash is one of the task's directory, or absolute. What was found is

@@ -16,6 +16,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,7 @@ type Attempt struct {
 	cause      execution.Status // why it was killed; a timeout is a failure
 	why        string
 	overMemory int64 // bytes that it used when it was killed for them; 0: it was not
+	overTime   bool  // it was killed for its time limit
 }
 
 // New returns an executor of the worker with this id; scratch is a directory of it alone, for its tasks' TMPDIRs,
@@ -173,8 +175,12 @@ func (e *Attempt) start() error {
 	}
 	defer closeStdio(e.x.null, in, out, serr)
 	env, path := e.environ()
-	command, err := e.x.lookPath(e.task.Argv[0], path)
+	command, err := e.x.program(e.task.Argv[0], path)
 	if err != nil {
+		return err
+	}
+	dir := cmp.Or(e.task.Dir, e.dir.Path)
+	if err := usable(e.task.Dir); err != nil {
 		return err
 	}
 	e.mu.Lock()
@@ -183,7 +189,7 @@ func (e *Attempt) start() error {
 		return errKilled
 	}
 	e.proc, err = startProcess(command, e.task.Argv, &syscall.ProcAttr{
-		Dir: e.dir.Path, Env: env, Files: []uintptr{uintptr(in), uintptr(out), uintptr(serr)},
+		Dir: dir, Env: env, Files: []uintptr{uintptr(in), uintptr(out), uintptr(serr)},
 	})
 	if err != nil {
 		e.x.forget(e.task.Argv[0], path)
@@ -210,7 +216,7 @@ func (e *Attempt) timeOut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cause == "" {
-		e.cause, e.why = execution.Failed, "timed out after "+e.task.Timeout.String()
+		e.cause, e.why, e.overTime = execution.Failed, "timed out after "+e.task.Timeout.String(), true
 		e.proc.terminate()
 	}
 }
@@ -224,6 +230,9 @@ func (e *Attempt) conclude(err error) {
 		e.res.Status, e.res.Reason = execution.Cut, wire.Clip(err.Error())
 	case errors.Is(err, errKilled):
 		e.res.Status, e.res.Reason = e.cause, wire.Clip(e.why)
+		if e.overTime {
+			e.res.Cause = execution.OverTime
+		}
 		if e.overMemory > 0 {
 			e.res.Cause, e.res.MaxRSSKiB = execution.OverMemory, max(e.res.MaxRSSKiB, e.overMemory>>10)
 		}

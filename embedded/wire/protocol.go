@@ -240,6 +240,10 @@ func decode(frame []byte) (*Message, error) {
 	return m, nil
 }
 
+// onHolder follows the holder's name in the ids of workers that run on another worker, which is their holder: those of
+// worker jobs (order.StreamWorker).
+const onHolder = "+"
+
 // trouble says what is wrong with h, or nothing. The version is not looked at: another version is
 // refused with a sentence of its own.
 func (h *Hello) trouble() string {
@@ -254,7 +258,7 @@ func (h *Hello) trouble() string {
 		return "a name of more than 512 bytes"
 	case h.Role == RolePilot:
 		return ""
-	case !strings.HasPrefix(h.ID, h.Tag+"/") || h.Instance == "":
+	case !strings.HasPrefix(h.ID, h.Tag+"/") && !strings.HasPrefix(h.ID, h.Holder+onHolder) || h.Instance == "":
 		return "a worker whose id does not start with its tag, or without instance"
 	case h.CPUs < 1 || h.CPUs > 1<<16 || min(h.MemoryMiB, h.GPUs, h.DiskMiB) < 0 || h.GPUs > 1<<16,
 		h.LeftMS < 0 || h.LeftMS > int64(maxLeft/time.Millisecond):

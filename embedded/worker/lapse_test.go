@@ -90,3 +90,16 @@ func TestWorkerThatLeavesDropsANewConnection(t *testing.T) {
 func longJob(seq int64) execution.Job {
 	return execution.Job{Run: 1, Seq: seq, Dir: "/d", CPUs: 1, MemoryMiB: 100, Tasks: []execution.Task{{ID: "t", Estimate: time.Minute}}}
 }
+
+// A worker that nobody answers leaves when it has been alone for as long as it may.
+func TestWorkerLeavesWhenItIsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reason, err := Run(t.Context(), slog.New(slog.DiscardHandler), Config{
+			ID: "tag/0", Host: "n1", Addresses: []string{"none"}, EndsIn: time.Hour, Alone: time.Minute, Scratch: t.TempDir(),
+			Resources: corral.Resources{CPUs: 1, MemoryMiB: 1000},
+		})
+		if reason != Drained || err != nil {
+			t.Errorf("it left as %s, %v", reason, err)
+		}
+	})
+}

@@ -45,6 +45,14 @@ func (l *lease) lasts(now time.Time) bool { return now.Sub(l.from) < l.terms.Lea
 // over reports whether there was a lease, and it has ended.
 func (l *lease) over(now time.Time) bool { return !l.from.IsZero() && now.Sub(l.from) > l.terms.Lease }
 
+// silent is how long no dispatcher has answered.
+func (l *lease) silent(now time.Time) time.Duration {
+	if l.from.IsZero() {
+		return now.Sub(l.began)
+	}
+	return now.Sub(l.from)
+}
+
 // tick is how long the main loop may wait between two looks at the lease.
 func (l *lease) tick() time.Duration {
 	if l.terms.Heartbeat <= 0 {

@@ -9,19 +9,20 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", "condor/transfer", root},
+	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
+	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
-	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
+	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "planner", "planner/baseline", "workflow/dagman"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
-	{"embedded/port", "internal/pilot", "internal/provision", "internal/run", "internal/schedd"},
+	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/draft", "internal/reach"},
-	{"internal/server", "internal/siterelay"},
+	{"internal/server/tasks", "internal/siterelay"},
+	{"internal/server"},
 	{"internal/engine"},
-	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
+	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -286,8 +287,8 @@ var edges = map[string]map[string]string{
 		"clustering": "which tasks are a job", "internal/disk": "where runs are", "internal/execution": "decides",
 		"internal/input": "bounds what it reads of a run's directory", "internal/pause": "before another try",
 		"internal/script": "runs scripts", "internal/store": "keeps runs", "profile": "what was measured",
-		"internal/rerun": "what has to run again",
-		"workflow":       "what to run", "workflow/dagman": "rescue files", "workflow/wfformat": "its document",
+		"internal/rerun": "what has to run again", "dag": "graphs without edges",
+		"workflow": "what to run", "workflow/dagman": "rescue files", "workflow/wfformat": "its document",
 		root: "runs",
 	},
 	"internal/rerun": {
@@ -297,7 +298,10 @@ var edges = map[string]map[string]string{
 	"internal/output": {
 		"api": "what it answers", "internal/pause": "between looks", root: "tasks, error kinds",
 	},
-	"internal/script": {},
+	"internal/script":           {},
+	"internal/slurm/notation":   {},
+	"internal/slurm/submission": {"internal/slurm/notation": "what options say"},
+	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes"},
 	"internal/scale": {
 		"api": "requests for glideins", "cost": "how far an allocation goes",
 		"internal/execution": "when workers take no more",
@@ -308,13 +312,28 @@ var edges = map[string]map[string]string{
 	"internal/schedd": {
 		"condor": "submits jobs", "condor/classad": "jobs in the queue", "condor/eventlog": "what becomes of jobs",
 		"embedded/dispatch": "sinks", "embedded/parcel": "the files of jobs",
-		"internal/execution": "jobs and their results", root: "runs",
+		"internal/execution": "jobs and their results", "internal/schedd/client": "asks for jobs", root: "runs",
+	},
+	"internal/schedd/client": {
+		"condor": "its commands", "condor/classad": "jobs in the queue", "condor/eventlog": "numbers of jobs",
+	},
+	"internal/stream": {
+		"condor": "submits worker jobs", "condor/classad": "jobs in the queue", "condor/eventlog": "numbers of jobs",
+		"embedded/dispatch": "what worker jobs take their tasks from", "internal/disk": "replaces what goes with jobs",
+		"internal/execution": "jobs and their results", "internal/input": "bounds what it reads",
+		"internal/matching": "what waits", "internal/order": "what a worker job is told",
+		"internal/pause": "between steps", "internal/schedd/client": "asks for jobs", root: "runs, workers",
+	},
+	"internal/pilot/streamworker": {
+		"embedded/worker": "takes tasks", "internal/input": "bounds what it reads", "internal/node": "its GPUs and disk",
+		"internal/order": "what it was told", "internal/pilot/condorworker": "its slot", root: "resources",
 	},
 
 	"internal/condorpool": {
 		"internal/matching": "what jobs need",
 		"condor":            "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
-		"internal/store": "which pools there are", root: "clusters, workers, tokens",
+		"internal/stream": "queues of worker jobs",
+		"internal/store":  "which pools there are", root: "clusters, workers, tokens",
 	},
 	"internal/gate": {
 		"internal/matching": "what jobs need",
@@ -323,8 +342,8 @@ var edges = map[string]map[string]string{
 		"internal/execution":     "says what a cluster offers",
 		"internal/order":         "words of pilots",
 		"internal/pilot/attempt": "what pilots that are to come offer", "internal/run": "queues of clusters",
-		"internal/store": "what is recorded of attempts",
-		root:             "attempts, clusters, workers",
+		"internal/store": "what is recorded of attempts", "internal/stream": "who may come in for a worker job",
+		root: "attempts, clusters, workers",
 	},
 
 	"internal/reach": {
@@ -354,12 +373,18 @@ var edges = map[string]map[string]string{
 		"profile": "what is known of tasks", "sim": "how runtimes err", "workflow": "how a document is read",
 		"workflow/wfformat": "reads what is planned", root: "nouns",
 	},
+	"internal/server/tasks": {
+		"internal/output": "waits for what tasks print",
+		"api":             "the contract", "internal/request": "judges requests", "internal/rest": "answers requests",
+		"internal/run": "has the tasks", "internal/store": "keeps answers", root: "runs",
+	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/draft": "makes plans", "internal/gate": "who is registered",
 		"internal/login": "keeps logins", "internal/provision": "glideins of a plan, ledgers",
-		"internal/output": "waits for what tasks print", "internal/reach": "goes to sites",
-		"internal/request": "judges requests", "internal/rest": "answers requests", "internal/run": "starts runs", "internal/scale": "ends scales", "internal/store": "everything else",
+		"internal/reach": "goes to sites", "internal/request": "judges requests", "internal/rest": "answers requests",
+		"internal/run": "starts runs", "internal/scale": "ends scales",
+		"internal/server/tasks": "answers about tasks of runs", "internal/store": "everything else",
 		"packages": "orders versions", "plan": "reads plans", root: "nouns",
 	},
 	"bench/peer": {},
@@ -373,6 +398,7 @@ var edges = map[string]map[string]string{
 		"internal/execution": "ranks and drains", "workflow": "makes workflows", "workflow/wfformat": "writes and reads them",
 		root: "counts of tasks",
 	},
+	"bench/shim": {}, // nothing but commands that users have; its test asks internal/programs
 	"bench/schedules": {
 		"api": "asks corrald", "clustering": "how tasks become jobs", "dag": "list schedules",
 		"internal/execution": "the work that is played", "internal/personal": "starts corrald",
@@ -380,6 +406,7 @@ var edges = map[string]map[string]string{
 		"workflow": "makes workflows", "workflow/format": "reads published ones", "workflow/wfformat": "writes them",
 		root: "runs and their reports",
 	},
+	"bench/streams": {"api": "times of tasks", root: "reports of runs"},
 	"bench/evidence": {
 		"cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",
 		"plan": "problems and plans", "planner": "makes plans", "planner/bound": "beside plans",
@@ -411,7 +438,7 @@ var edges = map[string]map[string]string{
 		"internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
 		"internal/gate":  "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
-		"internal/reach": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it",
+		"internal/reach": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it", "internal/stream": "wires it",
 		"internal/server": "wires it", "internal/store": "wires it", "internal/version": "--version",
 		"internal/xdg": "default paths", "packages": "signing key", "staging": "serves the mirror",
 		"staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",
@@ -421,7 +448,8 @@ var edges = map[string]map[string]string{
 		"internal/descriptor": "what tasks are not to have", "internal/order": "how a job ended",
 		"internal/pilot": "wires it", "internal/pilot/condorworker": "the program of jobs",
 		"internal/pilot/process": "names of commands", "internal/pilot/sitejob": "wires it",
-		"internal/version": "--version", root: "exit status",
+		"internal/pilot/streamworker": "the program of worker jobs",
+		"internal/version":            "--version", root: "exit status",
 	},
 	"internal/archtest": {},
 	"internal/e2e":      {},

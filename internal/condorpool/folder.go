@@ -28,6 +28,7 @@ func (f folder) in(name string) string { return filepath.Join(f.path, name) }
 const (
 	poolDir     = "pool"      // HTCondor's own, or the configuration of commands on a pool elsewhere
 	queueDir    = "queue"     // the job queue's
+	streamDir   = "stream"    // that of worker jobs
 	releaseLink = "release"   // stays where it is when the pool is upgraded: shells and queues go on with the new one
 	tokenFile   = "token"     // that was given for a pool elsewhere
 	liveFile    = "live.conf" // a part of the pool's configuration: which attempts' slots the negotiator may match

@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/stream"
 )
 
 // A keeper keeps one cluster as its row says: it does one step of the life that the row's state asks for, records the
@@ -247,6 +248,11 @@ func (k *keeper) keep(ctx context.Context, c corral.Cluster) (again time.Duratio
 		if tools, err = k.adopt(ctx, c); err != nil {
 			return healthIdle, k.watch.note(ctx, sentence(err))
 		}
+		if _, err := os.Stat(k.dir.in(streamDir)); err == nil { // there may be worker jobs that no run wants any more
+			if _, err := k.stream(c, tools); err != nil {
+				k.lg.Error("worker jobs of before are not looked after", "error", err)
+			}
+		}
 	}
 	return k.watch.step(ctx, c, tools)
 }
@@ -313,6 +319,16 @@ func (k *keeper) fail(ctx context.Context, c corral.Cluster, why error) error {
 func (k *keeper) lost() {
 	k.watch.forget()
 	k.shared.lost()
+}
+
+// stream returns the cluster's queue of tasks that go to worker jobs.
+func (k *keeper) stream(c corral.Cluster, tools condor.Tools) (*stream.Stream, error) {
+	return k.shared.streamQueue("cluster "+c.Name, func() (*stream.Stream, error) {
+		if err := k.dir.mkdir(streamDir); err != nil {
+			return nil, err
+		}
+		return k.cfg.NewStream(c.ID, tools, k.dir.in(streamDir), k.shared.known)
+	})
 }
 
 // queue returns the cluster's job queue.

@@ -33,6 +33,7 @@ import (
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/stream"
 )
 
 // Actor is the name under which clusters are changed here.
@@ -62,6 +63,9 @@ type Config struct {
 	// NewQueue returns the job queue of a cluster; dir, which exists, is the queue's own. It is closed when the
 	// cluster is removed, and when Run ends.
 	NewQueue func(cluster corral.Cluster, tools condor.Tools, dir string) Queue
+	// NewStream returns the queue of a cluster whose tasks are streamed, likewise; glideins are the cluster's workers.
+	NewStream func(cluster corral.ClusterID, tools condor.Tools, dir string, glideins func() []corral.Worker) (
+		*stream.Stream, error)
 	OnChange func() // called after a cluster's workers have changed; it must not block. nil: nothing is called
 	RunAs    string // for tests that root runs: whose pools are; see [condor.AccountFor]. corrald leaves it empty
 }
@@ -198,6 +202,26 @@ func (p *Keepers) Queue(c corral.Cluster) (run.Queue, error) {
 		return nil, err
 	}
 	return k.queue(c, tools)
+}
+
+// Stream returns the queue of a READY cluster whose tasks go to worker jobs, likewise.
+func (p *Keepers) Stream(id corral.ClusterID) (*stream.Stream, error) {
+	k, c, tools, err := p.ready(context.Background(), id)
+	if err != nil {
+		return nil, err
+	}
+	return k.stream(c, tools)
+}
+
+// Streamed returns the queue that Stream has returned before, or nil.
+func (p *Keepers) Streamed(id corral.ClusterID) *stream.Stream {
+	p.mu.Lock()
+	k := p.keepers[id]
+	p.mu.Unlock()
+	if k == nil {
+		return nil
+	}
+	return k.shared.streamed()
 }
 
 // Env returns what HTCondor's commands, and whatever starts them, need in their environment to use the pool of a

@@ -6,6 +6,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/stream"
 )
 
 // A shared is what other goroutines see of a keeper: how its pool is used, which workers it has, and its job queue.
@@ -20,6 +21,7 @@ type shared struct {
 	pool    *condor.Pool  // nil until it is found, and where somebody else runs it
 	tools   *condor.Tools // nil until the pool is found
 	queue   Queue
+	stream  *stream.Stream // nil until it is asked for
 	workers []corral.Worker
 }
 
@@ -80,12 +82,38 @@ func (s *shared) jobQueue(place string, newQueue func() (Queue, error)) (q Queue
 	return s.queue, nil
 }
 
-// forget closes the queue of a cluster that is removed.
+// streamQueue returns the stream of the cluster that is at place, likewise.
+func (s *shared) streamQueue(place string, open func() (*stream.Stream, error)) (q *stream.Stream, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.retired:
+		return nil, corral.ErrorAt(corral.Unavailable, place, "corrald does not look after it at the moment")
+	case s.stream == nil:
+		if q, err = open(); err != nil {
+			return nil, corral.ErrorAt(corral.Failed, place, "making its stream: %w", err)
+		}
+		s.stream = q
+	}
+	return s.stream, nil
+}
+
+// streamed returns the stream, nil if nothing has asked for it.
+func (s *shared) streamed() *stream.Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stream
+}
+
+// forget closes the queues of a cluster that is removed.
 func (s *shared) forget() {
 	s.mu.Lock()
-	queue := s.queue
-	s.queue = nil
+	queue, stream := s.queue, s.stream
+	s.queue, s.stream = nil, nil
 	s.mu.Unlock()
+	if stream != nil { // likewise
+		stream.Close()
+	}
 	if queue != nil { // closed without the lock, as it waits for the queue's goroutines
 		queue.Close()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/stream"
 )
 
 // jobAttributes are what is asked of each job that waits.
@@ -16,8 +17,10 @@ var jobAttributes = []string{"RequestCpus", "RequestMemory", "RequestGPUs", "Req
 
 // idleJobs are those that wait for a worker: idle, and of the universe whose jobs run on workers. Those of other
 // universes, DAGMan's say, run beside the schedd. A job that is new counts after a moment: a worker whose last job has
-// just ended is still claimed, and so not free, but the schedd gives it the next job at once.
-const idleJobs = "JobStatus == 1 && JobUniverse == 5 && time() - EnteredCurrentStatus >= 3"
+// just ended is still claimed, and so not free, but the schedd gives it the next job at once. Worker jobs do not count,
+// but the tasks that wait for them, of which the schedd does not know.
+const idleJobs = "JobStatus == 1 && JobUniverse == 5 && time() - EnteredCurrentStatus >= 3 && " +
+	stream.Attribute + " is undefined"
 
 // Waiting returns what the idle jobs in the queue of a READY cluster need, the most urgent first. It asks the schedd.
 func (p *Keepers) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.Class, error) {

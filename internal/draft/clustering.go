@@ -29,7 +29,7 @@ func (d *Desk) Cluster(ctx context.Context, in *api.NewRun, cluster corral.Clust
 	if err != nil {
 		return err
 	}
-	known, transfers, _, err := d.learned(ctx, cluster)
+	known, transfers, _, err := d.learned(ctx, cluster, in.Options.Stream)
 	if err != nil {
 		return err
 	}

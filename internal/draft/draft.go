@@ -183,7 +183,7 @@ func (d *Desk) problem(ctx context.Context, s subject, experience provision.Expe
 	}
 	var learned []string
 	if problem.Work, reasons, err = provision.Work(s.flow, experience); err == nil {
-		problem.Cluster, transfers, learned, err = d.learned(ctx, cluster)
+		problem.Cluster, transfers, learned, err = d.learned(ctx, cluster, s.streamed)
 	}
 	if err != nil {
 		return problem, nil, nil, err

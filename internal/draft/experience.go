@@ -63,17 +63,20 @@ func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflo
 	return merged, errors.Join(err, ctx.Err())
 }
 
-// learned returns what is known of a cluster, and of the way of files to its workers, by the latest of its runs.
-func (d *Desk) learned(ctx context.Context, cluster corral.Cluster) (plan.Cluster, provision.Transfers, []string,
-	error) {
+// learned returns what is known of a cluster, and of the way of files to its workers, by the latest of its runs: those
+// whose tasks were streamed, or the others.
+func (d *Desk) learned(ctx context.Context, cluster corral.Cluster, streamed bool) (
+	plan.Cluster, provision.Transfers, []string, error,
+) {
 	rows, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]corral.Run, error) {
 		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Cluster: cluster.ID})
 	})
+	rows = slices.DeleteFunc(rows, func(r corral.Run) bool { return r.Options.Stream != streamed })
 	var reports []*corral.RunReport
 	for _, row := range rows[max(0, len(rows)-mostLearned):] {
 		reports = append(reports, row.Report)
 	}
-	known, reasons := provision.LearnedCluster(cluster.Kind, reports)
+	known, reasons := provision.LearnedCluster(provision.Cluster(cluster.Kind, streamed), reports)
 	transfers, also := provision.LearnedTransfers(reports)
 	return known, transfers, append(reasons, also...), err
 }

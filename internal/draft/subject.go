@@ -21,17 +21,20 @@ type subject struct {
 	flow     *workflow.Workflow
 	run      corral.Run           // its ID is 0 where a workflow is planned
 	progress []execution.Progress // of the run's tasks
+	streamed bool                 // its tasks go to worker jobs
 }
 
 // subject reads what a request is about.
 func (d *Desk) subject(ctx context.Context, in api.NewPlan) (s subject, err error) {
 	if in.Run == 0 {
+		s.streamed = in.NextRun != nil && in.NextRun.Options.Stream
 		name := cmp.Or(in.WorkflowName, "workflow")
 		s.flow, _, err = wfformat.Read(ctx, bytes.NewReader(in.Workflow), name, workflow.Options{})
 		return s, err
 	}
 	s.run, err = store.Read(ctx, d.db, func(tx *store.Tx) (corral.Run, error) { return tx.Run(in.Run) })
 	if err == nil {
+		s.streamed = s.run.Options.Stream
 		s.flow, s.progress, err = d.runs.Left(ctx, in.Run)
 	}
 	return s, err

@@ -3,7 +3,12 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
@@ -13,10 +18,8 @@ func TestKillsCondor(t *testing.T) {
 	t.Parallel()
 	u := newCondorUser(t)
 	u.startPool(t)
-	for range 2 {
-		u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB", "--resubmit", "forever", "--retries", "1000", "--wait", "-q")
-	}
-	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--clustering", "horizontal=10"}}
+	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--clustering", "horizontal=10"},
+		glidein: []string{"--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB"}}
 	m.play(
 		cell{"worker", func(w corral.Worker, _ int) int { return w.PID }},
 		cell{"pilot", func(w corral.Worker, _ int) int { return parent(parent(w.PID)) }},
@@ -25,4 +28,42 @@ func TestKillsCondor(t *testing.T) {
 		cell{"schedd", func(corral.Worker, int) int { return u.daemon("condor_schedd") }},
 	)
 	u.must("down")
+}
+
+// The same where the tasks stream: what is killed is then a worker job's program, too.
+func TestKillsStreamed(t *testing.T) {
+	t.Parallel()
+	u := newCondorUser(t, "CORRALD_LEASE=5s")
+	u.startPool(t)
+	for range 2 {
+		u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB", "--resubmit", "forever", "--retries", "1000", "--wait", "-q")
+	}
+	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--stream"}}
+	m.play(
+		cell{"worker job", func(corral.Worker, int) (pid int) {
+			u.until("a worker job", time.Minute, func() bool { pid = u.streamed(); return pid != 0 })
+			return pid
+		}},
+		cell{"worker", func(w corral.Worker, _ int) int { return w.PID }},
+		cell{"pilot", func(w corral.Worker, _ int) int { return parent(parent(w.PID)) }},
+		cell{"corrald", func(corral.Worker, int) int { return u.running() }},
+		cell{"client", func(_ corral.Worker, client int) int { return client }},
+		cell{"schedd", func(corral.Worker, int) int { return u.daemon("condor_schedd") }},
+	)
+	u.until("an empty queue", time.Minute, func() bool { return u.streamed() == 0 })
+	u.must("down")
+}
+
+// streamed is the program of a worker job, 0 if none runs.
+func (u *condorUser) streamed() int {
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range lines {
+		line, _ := os.ReadFile(name)
+		if program, rest, _ := strings.Cut(string(line), "\x00"); strings.HasPrefix(rest, "stream\x00") &&
+			strings.HasPrefix(program, u.dir) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			return pid
+		}
+	}
+	return 0
 }

@@ -26,10 +26,7 @@ func TestKillsEmbedded(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, "CORRALD_LEASE=5s")
 	u.must("up")
-	for range 2 {
-		u.must("glidein", "create", "--site", "local", "--hosts", "2", "--cpus", "1", "--resubmit", "forever", "--retries", "1000", "--wait", "-q")
-	}
-	m := matrix{user: u, cluster: "default", workers: 4}
+	m := matrix{user: u, cluster: "default", workers: 4, glidein: []string{"--site", "local", "--hosts", "2", "--cpus", "1"}}
 	m.play(
 		cell{"worker", func(w corral.Worker, _ int) int { return w.PID }},
 		cell{"pilot", func(w corral.Worker, _ int) int { return parent(w.PID) }},
@@ -49,9 +46,28 @@ type cell struct {
 type matrix struct {
 	*user
 	cluster string
-	workers int
+	glidein []string // flags of each of two glideins
+	workers int      // of both
 	flags   []string // of corral run
 	numbers int      // of the runs so far
+	held    []string // its glideins at present
+}
+
+// supply sees to it that all workers are there. A pilot that was killed some times in a row comes again after minutes
+// only; then other glideins take the place of both.
+func (m *matrix) supply() {
+	m.t.Helper()
+	if len(m.held) > 0 && m.connected() == m.workers {
+		return
+	}
+	if len(m.held) > 0 {
+		m.must(append([]string{"glidein", "remove", "--now", "--wait"}, m.held...)...)
+	}
+	m.held = nil
+	for range 2 {
+		m.held = append(m.held, m.must(append([]string{"glidein", "create", "--resubmit", "forever", "--wait", "-q"}, m.glidein...)...))
+	}
+	m.until("all workers", 5*time.Minute, func() bool { return m.connected() == m.workers })
 }
 
 // play kills what each cell says as often as KILLS does, once by default, and compares with a run that nothing disturbs.
@@ -130,7 +146,7 @@ func (m *matrix) disturbed(c cell, at int) outcome {
 		m.t.Fatal(err)
 	}
 	_ = os.Chmod(marks, 0o777) // for tasks of another user
-	m.until("all workers", time.Minute, func() bool { return m.connected() == m.workers })
+	m.supply()
 	asked := append([]string{"run", m.workflow(name, layers(marks)...), "--cluster", m.cluster, "--key", name, "-q"}, m.flags...)
 	client := m.command(asked...)
 	if err := client.Start(); err != nil {

@@ -95,7 +95,7 @@ func TestDrainingIsFollowedAtLeisure(t *testing.T) {
 	w.start()
 	g := w.glidein(w.site("here").ID, resubmit.Policy{})
 	w.until("a worker", func() bool { a := w.glideinNow(g.ID).Attempts; return len(a) == 1 && a[0].Workers == 1 })
-	queue, err := w.clusters.Queue(g.Cluster)
+	queue, err := w.clusters.Queue(g.Cluster, corral.RunOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 // Apply changes the execution by one record, and returns the numbers of the jobs that are over now. Records may
 // be repeated or speak of jobs and attempts that are over: those change nothing.
 func (x *Execution) Apply(r Record) (over []int64) {
+	x.control.grown.at = r.At
 	switch {
 	case r.Assigned != nil:
 		x.assigned(r.Assigned, r.At)
@@ -27,7 +28,11 @@ func (x *Execution) Apply(r Record) (over []int64) {
 		for i := range x.frontier.marked {
 			spare(x.control, i)
 		}
-		reopen(x.control, 0)
+		reopenAll(x.control)
+	case r.Added != nil:
+		add(x, r.Added)
+	case r.Closed:
+		x.control.grown.closed = true
 	case r.Retried != nil:
 		retry(x.control, r.Retried)
 	case r.Cancelled != nil:
@@ -64,6 +69,9 @@ func (x *Execution) assigned(a *Assignment, at Msec) {
 	e.worker, e.busyFrom = x.roster.number(a.Worker), at
 	for _, i := range x.book.remaining(e) {
 		x.attempts.tasks[i].worker = e.worker
+		if x.plan.Open {
+			x.control.grown.begun(i)
+		}
 	}
 }
 
@@ -121,6 +129,10 @@ func (x *Execution) finished(o *Outcome, at Msec) (over []int64) {
 		x.control.ended(o, at)
 		return over
 	case Cut:
+		if x.plan.Tasks[o.Task].Once && o.Started != 0 {
+			loseForGood(x, o.Task, o.Reason, at)
+			return over
+		}
 		x.attempts.cut(o)
 	default: // cancelled: the task could not help it, and nothing was lost that the run still wants
 		x.attempts.next(o.Task)
@@ -169,6 +181,10 @@ func lost(x *Execution, i int32, reason string, at Msec, suspect bool) {
 	if x.frontier.state(i) > dag.Ready {
 		return // with one before it in its job
 	}
+	if x.plan.Tasks[i].Once {
+		loseForGood(x, i, reason, at)
+		return
+	}
 	if suspect {
 		x.attempts.losses[i]++
 	}
@@ -194,11 +210,16 @@ func (x *Execution) Gap(floors []Part) *Gap {
 func (x *Execution) skip(g *Gap, at Msec) {
 	x.book.nextSeq = max(x.book.nextSeq, g.Seq)
 	for _, p := range g.Floors {
-		if p.Task < 0 || int(p.Task) >= len(x.plan.Tasks) {
+		known := int(p.Task) < len(x.plan.Tasks)
+		if p.Task < 0 || !known && !x.plan.Open {
 			continue
 		}
 		x.attempts.floors[p.Task] = max(x.attempts.floors[p.Task], p.Attempt)
-		if x.control.idle(p.Task) && x.attempts.tasks[p.Task].attempt <= p.Attempt {
+		if known && x.control.idle(p.Task) && x.attempts.tasks[p.Task].attempt <= p.Attempt {
+			if x.plan.Tasks[p.Task].Once {
+				loseForGood(x, p.Task, "what became of it is lost with a piece of the run's journal", at)
+				continue
+			}
 			x.attempts.next(p.Task)
 			x.frontier.again(p.Task, at, 0)
 		}

@@ -31,6 +31,9 @@ type cancelled struct {
 // that are ready, run or wait are fine, since they are to run anyway; one that is done, or skipped below another, is a
 // Conflict error.
 func Retriable(x *Execution, tasks []int) (failed []int32, err error) {
+	if x.plan.Open {
+		return retriableAdded(x, tasks)
+	}
 	for _, i := range tasks {
 		switch x.frontier.state(int32(i)) {
 		case dag.Failed:
@@ -129,6 +132,9 @@ func doom(c *control, i int32) {
 	c.over = leave(c, i, c.over)
 	delete(c.frontier.ends, i) // of a back-off
 	delete(c.attempts.causes, i)
+	if c.plan.Open {
+		c.attempts.causes[i] = Withdrawn
+	}
 	closeUnit(c, i)
 	if c.frontier.state(i) == dag.Waiting || c.held(i) {
 		c.frontier.dropped(i)

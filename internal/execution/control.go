@@ -31,6 +31,7 @@ type control struct {
 	kills   []int64         // jobs that workers may have, of which some tasks are not to run any more
 	broken  []int32         // subworkflows that failed, in order
 	over    []int64         // jobs that ended by something else than what was told of them
+	grown   grown
 }
 
 // A scope is how far a subworkflow is, or the workflow.
@@ -96,9 +97,10 @@ func newControl(p *plan, f *frontier, a *attempts, b *book) *control {
 
 // rest ends what has to end because of the record that was just applied, and returns the jobs that are over by that.
 func rest(c *control) (over []int64) {
-	for len(c.aborted)+len(c.frontier.ripe) > 0 {
+	for len(c.aborted)+len(c.frontier.ripe)+len(c.grown.news) > 0 {
 		leaveAborted(c)
 		reap(c)
+		spread(c)
 	}
 	over, c.over = c.over, nil
 	return over
@@ -122,6 +124,9 @@ func (c *control) mayRun(i int32) bool {
 // tasks counts the tasks by the states of their nodes. Final tasks that wait for the others count as waiting.
 func (c *control) tasks() dag.Counts {
 	n := c.frontier.nodes.Counts()
+	if c.plan.Open {
+		n.Waiting, n.Ready = n.Waiting+c.frontier.lacking, n.Ready-c.frontier.lacking
+	}
 	if c.plan.scope.inside == nil {
 		return n
 	}
@@ -140,8 +145,11 @@ func (c *control) tasks() dag.Counts {
 	return n
 }
 
-// held reports whether task i is a final one that waits for the others.
+// held reports whether task i is a final one that waits for the others, or was added and waits for what it shall.
 func (c *control) held(i int32) bool {
+	if c.plan.Open {
+		return c.grown.awaits(i)
+	}
 	return c.plan.scope.rules(i).Final && !c.scopes[c.plan.scope.around(i)].closing
 }
 
@@ -176,6 +184,9 @@ func (c *control) leave(unit int32) {
 		c.scopes[s].last--
 	} else {
 		c.scopes[s].open--
+	}
+	if c.plan.Open {
+		c.grown.over(unit)
 	}
 	c.check(s)
 }

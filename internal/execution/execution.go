@@ -69,8 +69,8 @@ func (x *Execution) Expected() map[string][]Job {
 // Jobs returns how many jobs are released and not over.
 func (x *Execution) Jobs() int { return len(x.book.entries) }
 
-// Done reports whether every task is done, failed or skipped.
-func (x *Execution) Done() bool { return x.frontier.nodes.Done() }
+// Done reports whether every task is done, failed or skipped, and no other can be added.
+func (x *Execution) Done() bool { return x.frontier.nodes.Done() && !Takes(x) }
 
 // Counts returns how many tasks do what.
 func (x *Execution) Counts() corral.RunTasks {
@@ -99,6 +99,9 @@ type TaskInfo struct {
 	MaxRSSKiB int64
 
 	ReadBytes, WrittenBytes int64
+
+	AddedAt time.Time // to an open run
+	OverAt  time.Time // in an open run, whether or not an attempt has ended
 }
 
 // Task tells of the task with this index.
@@ -112,6 +115,7 @@ func (x *Execution) Task(index int) TaskInfo {
 		StartedAt: t.started.Time(), EndedAt: t.ended.Time(), CPUTime: t.cpu.sub(0), MaxRSSKiB: t.rssKiB,
 		ReadBytes: t.read, WrittenBytes: t.written,
 	}
+	tellGrown(x, i, &info)
 	e, u := x.book.of[i], x.control.units[i]
 	switch {
 	case e != nil && e.worker != 0:

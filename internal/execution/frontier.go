@@ -17,6 +17,7 @@ type frontier struct {
 	plan    *plan
 	nodes   *dag.Frontier
 	missing []int32   // :: cluster → its tasks that still wait for a parent outside it
+	lacking int       // their sum
 	outer   []int32   // :: task → so many such parents; nil: no task waits for one of its own cluster
 	loose   [][]int32 // lists of tasks to be released together; a list may name tasks that have been released since
 	waiting backoffs
@@ -42,11 +43,13 @@ func newFrontier(p *plan) frontier {
 // gather counts what each cluster waits for and makes those that wait for nothing loose. It is for nodes that were just
 // made; held says of a task whose parents are done that it waits all the same.
 func (f *frontier) gather(held func(i int32) bool) {
+	f.lacking = 0
 	for c := range f.missing {
 		f.missing[c] = 0
 		for _, i := range f.plan.tasksOf(c) {
 			if f.awaits(i) || held(i) {
 				f.missing[c]++
+				f.lacking++
 			}
 		}
 		if f.missing[c] == 0 {
@@ -96,6 +99,7 @@ func (f *frontier) finish(i int32) (ready []int) {
 // loose.
 func (f *frontier) less(i int32) {
 	c := f.plan.clusterOf[i]
+	f.lacking--
 	if f.missing[c]--; f.missing[c] == 0 {
 		f.loose = append(f.loose, f.plan.tasksOf(int(c)))
 	}
@@ -115,6 +119,7 @@ func (f *frontier) dropped(i int32) {
 func (f *frontier) more(i int32, held bool) {
 	if held || f.state(i) == dag.Waiting {
 		f.missing[f.plan.clusterOf[i]]++
+		f.lacking++
 		return
 	}
 	f.loose = append(f.loose, []int32{i})

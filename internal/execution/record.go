@@ -20,6 +20,8 @@ type Record struct {
 	CPUs     int         `json:"cpus,omitempty"` // so many were registered at once, more than ever before
 	Script   *ScriptEnd  `json:"script,omitempty"`
 	Resumed  bool        `json:"resumed,omitempty"` // failed tasks have all their retries again
+	Added    *Addition   `json:"added,omitempty"`
+	Closed   bool        `json:"closed,omitempty"` // nothing is added any more
 
 	// What was asked of single tasks.
 	Retried   []int32       `json:"retried,omitempty"` // as if the run were resumed for these

@@ -9,6 +9,10 @@ import (
 // retry lets tasks that failed for good be tried again, and those that were skipped below them wait for them. Tasks
 // that wait to be ended no longer do.
 func retry(c *control, tasks []int32) {
+	if c.plan.Open {
+		retryAdded(c, tasks)
+		return
+	}
 	for _, i := range tasks {
 		if i < 0 || int(i) >= len(c.plan.Tasks) {
 			continue

@@ -21,6 +21,7 @@ type Spec struct {
 
 	Subs   []SubSpec // an inner one follows the one that it is in
 	Limits []int     // :: category - 1 → how many of its members may run at a time
+	Open   bool      // it begins without tasks and Graph, and tasks are added: see Addition
 	Losses int       // a task fails that ran on so many workers when they were lost; 0: none does
 }
 
@@ -33,6 +34,7 @@ type TaskSpec struct {
 	DiskMiB   int
 	Estimate  time.Duration // assumed runtime; never 0
 	Retries   int           // how often it may fail and be tried again
+	Once      bool          // it is not begun again if its worker is lost, or has to leave
 	Done      bool          // before this execution began: it never runs, and what its parents do does not matter
 	Rules     *Rules        // nil: nothing more is said
 }
@@ -68,6 +70,9 @@ type plan struct {
 // each task is a cluster of its own, so that there is one rule for both.
 func newPlan(s Spec) *plan {
 	n := len(s.Tasks)
+	if s.Open {
+		s.Graph, s.Limits = emptyGraph(), slices.Clip(s.Limits)
+	}
 	s.Graph = s.withoutParentsOfDone()
 	p := &plan{
 		Spec: s, members: make([]int32, 0, n), start: make([]int32, 0, n+1), clusterOf: make([]int32, n),
@@ -102,6 +107,15 @@ func newPlan(s Spec) *plan {
 		})
 	})
 	return p
+}
+
+// emptyGraph is a graph for one execution, which grows.
+func emptyGraph() *dag.Graph {
+	g, err := dag.New(0, nil)
+	if err != nil {
+		panic(err) // unreachable
+	}
+	return g
 }
 
 // Jobs says which tasks share a job, as long as workers have the time for it: numbers from 1 of the jobs of several

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/internal/execution"
 )
@@ -27,6 +28,9 @@ import (
 //	spec           the workflow: a line for each task, ID [after=(ID, …)] [cpus=N] [memory=MIB] [time=T] [retries=N] and
 //	               what is said of it, see ruled; limits=(CATEGORY:N, …), losses=N, and subs=(NAME:FIRST-LAST[:SAID …], …)
 //	               groups=N: each level becomes so many jobs, jobs=(ID+ID, …): those tasks become one
+//	add            tasks for an execution whose spec is open: a line for each addition, NAME [count=N] [at-once=N] [retries=N]
+//	               [once] [after=(WHEN:NUMBER, …)]; answers their numbers, which are their ids
+//	close          nothing is added any more
 //	offer          what the cluster has from now on: a line for each worker, ID or "requested"; answers what is news
 //	release        what is given to the cluster now, and when the next task may be released
 //	cancel, retry  what people ask of tasks; answers which jobs are over by it, and which are to be killed
@@ -79,6 +83,10 @@ func (r *transcript) play(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "spec":
 		r.begin(t, d)
+	case "add":
+		r.add(t, d)
+	case "close":
+		r.apply(execution.Record{Closed: true})
 	case "offer":
 		r.look(t, d)
 	case "release":
@@ -188,6 +196,11 @@ func (r *transcript) begin(t *testing.T, d *datadriven.TestData) {
 		r.spec.Limits = append(r.spec.Limits, n)
 		r.categories[name] = len(r.spec.Limits)
 	}
+	if r.spec.Open = d.HasArg("open"); r.spec.Open {
+		r.spec, r.journal = execution.Spec{Open: true}, nil
+		r.x = execution.New(r.spec)
+		return
+	}
 	var edges [][2]int
 	for i, l := range strings.Split(d.Input, "\n") {
 		id, args, err := datadriven.ParseLine(l)
@@ -235,6 +248,49 @@ func (r *transcript) begin(t *testing.T, d *datadriven.TestData) {
 		return
 	}
 	r.x = execution.New(r.spec)
+}
+
+// add adds tasks to an open execution.
+func (r *transcript) add(t *testing.T, d *datadriven.TestData) {
+	for l := range strings.SplitSeq(d.Input, "\n") {
+		_, args, err := datadriven.ParseLine(l)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		a := execution.Addition{
+			First: int32(execution.Size(r.x)), Count: 1, Needs: corral.Resources{CPUs: 1, MemoryMiB: 100}, Estimate: 10_000,
+		}
+		for _, arg := range args {
+			switch arg.Key {
+			case "count":
+				arg.Scan(t, 0, &a.Count)
+			case "at-once":
+				arg.Scan(t, 0, &a.AtOnce)
+			case "retries":
+				arg.Scan(t, 0, &a.Retries)
+			case "once":
+				a.Once = true
+			case "after":
+				for _, w := range arg.Vals {
+					when, number, _ := strings.Cut(w, ":")
+					n, err := strconv.Atoi(number)
+					if err != nil {
+						d.Fatalf(t, "%v", err)
+					}
+					a.After = append(a.After, execution.Wait{Task: int32(n - 1), When: execution.When(when)})
+				}
+			default:
+				d.Fatalf(t, "what is %s", arg.Key)
+			}
+		}
+		r.apply(execution.Record{Added: &a})
+		for i := int(a.First); i < execution.Size(r.x); i++ {
+			id := execution.TaskID(i)
+			r.index[id] = i
+			r.spec.Tasks = append(r.spec.Tasks, execution.TaskSpec{ID: id})
+			fmt.Fprintf(&r.out, "%s ", id)
+		}
+	}
 }
 
 // byLevel puts tasks of a level that need the same into so many jobs.
@@ -388,7 +444,11 @@ func (r *transcript) restart(t *testing.T, d *datadriven.TestData) {
 	if damaged {
 		r.journal = r.journal[:keep]
 	}
-	r.x = execution.New(r.spec)
+	spec := r.spec
+	if spec.Open { // what was added is in the journal
+		spec.Tasks = nil
+	}
+	r.x = execution.New(spec)
 	for _, rec := range r.journal {
 		r.x.Apply(rec)
 	}
@@ -404,6 +464,7 @@ func (r *transcript) restart(t *testing.T, d *datadriven.TestData) {
 			parts = append(parts, execution.Part{Task: int32(r.index[id]), Attempt: int32(n)})
 		}
 		r.apply(execution.Record{Gap: r.x.Gap(parts)})
+		r.spec.Tasks = r.spec.Tasks[:execution.Size(r.x)]
 	} else if diff := cmp.Diff(lasting(r.spec, before), lasting(r.spec, r.x)); diff != "" {
 		d.Fatalf(t, "the replayed execution differs (-live +replayed):\n%s", diff)
 	}

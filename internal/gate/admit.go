@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/stream"
 )
 
 // A visitor is the attempt that somebody names at the door, as it is recorded at that moment.
@@ -45,6 +46,11 @@ func place(tag string) string { return "attempt " + tag }
 // the attempt alive; a worker must belong to the pilot that holds the attempt's lease, and to a cluster
 // that is embedded. Pilots of all clusters come in, to be told to drain and to tell what they do.
 func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admission, error) {
+	if id, yes := stream.ClusterOf(cred.Tag); yes {
+		in, err := c.streams.admit(id, cred, func(tag string) (visitor, error) { return c.visitor(ctx, tag) })
+		in.Links = c.links
+		return in, err
+	}
 	v, err := c.visitor(ctx, cred.Tag)
 	if corral.KindOf(err) == corral.NotFound {
 		err = corral.ErrorAt(corral.Unauthenticated, place(cred.Tag), "is not known here")
@@ -89,6 +95,9 @@ func (v visitor) mayEnter(cred port.Credentials) error {
 // whoever asks must know its token. It returns the address of the attempt's pool, which may be asked for only if
 // corrald runs it. The errors tell a stranger nothing of what corrald knows.
 func (c *Clusters) AdmitThrough(ctx context.Context, site corral.SiteID, q relay.Request) (pool string, err error) {
+	if id, yes := stream.ClusterOf(q.Tag); yes {
+		return "", c.streams.admitThrough(id, q)
+	}
 	v, err := c.visitor(ctx, q.Tag)
 	if err != nil && corral.KindOf(err) != corral.NotFound {
 		return "", corral.Errorf(corral.Unavailable, "corrald cannot look it up now")

@@ -59,6 +59,8 @@ type Clusters struct {
 	links *port.Links // of the pilots of all clusters
 	pools Pools       // nil: there are none
 
+	streams streamDoor // of pools
+
 	mu sync.Mutex // guards following; it is not held while a dispatcher is asked, which may be about to notify
 
 	dispatchers map[corral.ClusterID]*dispatch.Dispatcher
@@ -81,8 +83,11 @@ func NewClusters(lg *slog.Logger, db *store.DB, cfg dispatch.Config) *Clusters {
 }
 
 // UsePools says who runs the clusters of kind condor, before anything else is asked of c. Whoever it is calls
-// Notify when workers come or go.
-func (c *Clusters) UsePools(p Pools) { c.pools = p }
+// Notify when workers come or go. If it is Streams, too, its clusters can have worker jobs.
+func (c *Clusters) UsePools(p Pools) {
+	c.pools = p
+	c.streams.streams, _ = p.(Streams)
+}
 
 // Changed returns a channel that is closed when workers come or go next.
 func (c *Clusters) Changed() <-chan struct{} {
@@ -123,8 +128,9 @@ func (c *Clusters) dispatcher(id corral.ClusterID) *dispatch.Dispatcher {
 	return d
 }
 
-// Queue returns the job queue of a cluster, a NotFound or Conflict error if it may not take jobs.
-func (c *Clusters) Queue(id corral.ClusterID) (run.Queue, error) {
+// Queue returns the job queue of a cluster for runs with these options, a NotFound or Conflict error if it may not take
+// jobs.
+func (c *Clusters) Queue(id corral.ClusterID, o corral.RunOptions) (run.Queue, error) {
 	cluster, err := store.Read(context.Background(), c.db, func(tx *store.Tx) (corral.Cluster, error) {
 		return tx.Cluster(id)
 	})
@@ -139,6 +145,9 @@ func (c *Clusters) Queue(id corral.ClusterID) (run.Queue, error) {
 			return nil, corral.ErrorAt(corral.Unavailable, "cluster "+cluster.Name,
 				"this corrald runs no HTCondor pools")
 		}
+		if o.Stream {
+			return c.streams.open(id, cluster.Name)
+		}
 		return c.pools.Queue(cluster)
 	}
 	return c.dispatcher(id), nil
@@ -151,6 +160,9 @@ func (c *Clusters) Workers(id corral.ClusterID) (workers []corral.Worker) {
 	}
 	if c.pools != nil { // a cluster has workers of one kind
 		workers = append(workers, c.pools.Workers(id)...)
+	}
+	if s := c.streams.known(id); s != nil {
+		regard(workers, s.Dispatcher().Workers())
 	}
 	for i := range workers {
 		workers[i].Cluster = id
@@ -168,7 +180,12 @@ func (c *Clusters) Waiting(ctx context.Context, id corral.ClusterID) ([]matching
 		if c.pools == nil {
 			return nil, corral.Errorf(corral.Unavailable, "this corrald runs no HTCondor pools")
 		}
-		return c.pools.Waiting(ctx, id)
+		waiting, err := c.pools.Waiting(ctx, id)
+		if s := c.streams.known(id); s != nil && err == nil {
+			streamed, _ := s.Dispatcher().Load()
+			waiting = append(streamed, waiting...)
+		}
+		return waiting, err
 	}
 	if d := c.existing(id); d != nil {
 		waiting, _ := d.Load()
@@ -220,6 +237,9 @@ func (c *Clusters) Drain(cluster corral.ClusterID, attempt corral.JobID) {
 	if d := c.existing(cluster); d != nil {
 		d.Ask(attempt, corral.AskDrain)
 	}
+	if s := c.streams.known(cluster); s != nil {
+		s.Dispatcher().Ask(attempt, corral.AskDrain)
+	}
 }
 
 // Ended says that nothing of the attempt with this tag runs any more: what its workers had is done again at once.
@@ -229,6 +249,10 @@ func (c *Clusters) Ended(tag string) {
 	c.mu.Unlock()
 	for _, d := range all {
 		d.Ended(tag)
+	}
+	v, err := c.visitor(context.Background(), tag)
+	if s := c.streams.known(v.cluster.ID); err == nil && s != nil {
+		s.Dispatcher().Ended(tag)
 	}
 }
 
@@ -244,6 +268,11 @@ func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Of
 		}
 		offer.CPUs += w.CPUs
 		present[w.Attempt] += w.CPUs
+	}
+	if s := c.streams.known(id); s != nil { // what worker jobs have is the pool's, too: it is counted there
+		for _, w := range s.Dispatcher().Workers() {
+			offer.Capacities = append(offer.Capacities, execution.CapacityOf(w, now))
+		}
 	}
 	glideins, err := store.Read(ctx, c.db, func(tx *store.Tx) ([]corral.Glidein, error) {
 		return tx.Glideins(store.GlideinFilter{Cluster: id, Live: true, InBrief: true})

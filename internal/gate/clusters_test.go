@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/matching"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/stream"
 )
 
 // far stands for HTCondor's pools, which take seconds each and are behind the gate in package engine's tests.
@@ -33,33 +34,42 @@ func (f far) Waiting(context.Context, corral.ClusterID) ([]matching.Class, error
 
 func (f far) Queue(corral.Cluster) (run.Queue, error) { return nil, errors.New("the pool's") }
 
+func (f far) Stream(corral.ClusterID) (*stream.Stream, error) {
+	return nil, errors.New("the pool's stream")
+}
+
+func (f far) Streamed(corral.ClusterID) *stream.Stream { return nil }
+
 // Tasks go to the queue of a cluster that is READY: corrald's own, or its pool's.
 func TestQueueOfACluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pool := w.pool(corral.Cluster{Name: "mine", Collector: "127.0.0.1:20001"})
-	if q, err := w.clusters.Queue(1); err != nil || q == nil {
+	if q, err := w.clusters.Queue(1, corral.RunOptions{}); err != nil || q == nil {
 		t.Errorf("embedded: %v, %v", q, err)
 	}
 	_, _, err := w.clusters.Mint(t.Context(), pool.ID, 1, time.Hour)
 	if corral.KindOf(err) != corral.Unavailable {
 		t.Errorf("a token without pools: %v", err)
 	}
-	if _, err = w.clusters.Queue(pool.ID); corral.KindOf(err) != corral.Unavailable {
+	if _, err = w.clusters.Queue(pool.ID, corral.RunOptions{}); corral.KindOf(err) != corral.Unavailable {
 		t.Errorf("condor, without pools: %v", err)
 	}
-	if _, err = w.clusters.Queue(9); corral.KindOf(err) != corral.NotFound {
+	if _, err = w.clusters.Queue(9, corral.RunOptions{}); corral.KindOf(err) != corral.NotFound {
 		t.Errorf("no such cluster: %v", err)
 	}
 	w.clusters.UsePools(far{})
-	if _, err = w.clusters.Queue(pool.ID); err == nil || err.Error() != "the pool's" {
+	if _, err = w.clusters.Queue(pool.ID, corral.RunOptions{}); err == nil || err.Error() != "the pool's" {
 		t.Errorf("condor: %v", err)
+	}
+	if _, err = w.clusters.Queue(pool.ID, corral.RunOptions{Stream: true}); err == nil || err.Error() != "the pool's stream" {
+		t.Errorf("condor, streamed: %v", err)
 	}
 	if secret, _, err := w.clusters.Mint(t.Context(), pool.ID, 1, time.Hour); err != nil || secret != "secret" {
 		t.Errorf("a token: %q, %v", secret, err)
 	}
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveCluster(pool.ID, corral.ClusterStop, ""); return err })
-	if _, err = w.clusters.Queue(pool.ID); corral.KindOf(err) != corral.Conflict {
+	if _, err = w.clusters.Queue(pool.ID, corral.RunOptions{}); corral.KindOf(err) != corral.Conflict {
 		t.Errorf("condor, stopping: %v", err)
 	}
 }

@@ -47,6 +47,9 @@ func (s *Slot[T]) Free() corral.Resources { return s.Host.Minus(s.used).Most(cor
 // Running returns the jobs that are believed to run, in the order in which they started.
 func (s *Slot[T]) Running() []T { return values(s.running) }
 
+// Waiting returns the jobs that are believed to wait behind those that run.
+func (s *Slot[T]) Waiting() []T { return values(s.waiting) }
+
 // Overdue returns the jobs that should be asked back because they wait behind one that takes longer than
 // expected.
 func (s *Slot[T]) Overdue(now time.Time) []T {

@@ -116,17 +116,22 @@ func endScales(ctx context.Context, cl *api.Client) error {
 	return err
 }
 
+// idle reports whether a run has nothing to do, and only waits for more.
+func idle(r corral.Run) bool { return r.Open && r.Tasks.Waiting+r.Tasks.Ready+r.Tasks.Running == 0 }
+
 // endRuns cancels what runs, or refuses to.
 func endRuns(ctx context.Context, cl *api.Client, how Down) (cancelled []corral.RunID, err error) {
 	runs, err := cl.Runs(ctx, api.Filter{States: []string{string(corral.RunRunning), string(corral.RunCancelling)}})
 	if err != nil {
 		return nil, err
 	}
-	if len(runs) > 0 && !how.Force {
-		var names []string
-		for _, r := range runs {
+	var names []string
+	for _, r := range runs {
+		if !idle(r) {
 			names = append(names, fmt.Sprintf("%d (%s)", r.ID, r.Workflow))
 		}
+	}
+	if len(names) > 0 && !how.Force {
 		return nil, corral.Errorf(corral.Conflict, "unfinished runs: %s: wait for them, cancel them, or use --force",
 			strings.Join(names, ", "))
 	}

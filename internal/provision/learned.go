@@ -35,10 +35,10 @@ func (f Facts) overhead(share float64) (d time.Duration, learned int) {
 }
 
 // LearnedCluster returns what a plan knows of a cluster by the reports of runs there, latest last, and says what it
-// rests on. What the reports do not tell is assumed, as Cluster does. The most starts within a second are no limit of
+// rests on. What the reports do not tell is as it was assumed. The most starts within a second are no limit of
 // the cluster, but they show that it can do so many.
-func LearnedCluster(kind corral.ClusterKind, reports []*corral.RunReport) (c plan.Cluster, learned []string) {
-	c = Cluster(kind)
+func LearnedCluster(assumed plan.Cluster, reports []*corral.RunReport) (c plan.Cluster, learned []string) {
+	c = assumed
 	hops, turns := average{assumed: c.Hop}, average{assumed: c.Turn()}
 	for _, r := range reports {
 		if r == nil {

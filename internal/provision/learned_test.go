@@ -65,7 +65,7 @@ func TestDefaultQueueWaits(t *testing.T) {
 func TestLearnedCluster(t *testing.T) {
 	t.Parallel()
 	ms := corral.Seconds(time.Millisecond)
-	c, learned := provision.LearnedCluster(corral.Condor, []*corral.RunReport{
+	c, learned := provision.LearnedCluster(provision.Cluster(corral.Condor, false), []*corral.RunReport{
 		nil, {}, {Hop: 100 * ms, Hops: 30, PeakRate: 40}, {Hop: 500 * ms, Hops: 10, PeakRate: 3,
 			Reuse: 50 * ms, Reuses: 7}})
 	if c != (plan.Cluster{Hop: 560 * time.Millisecond, Reuse: 197 * time.Millisecond, Rate: 40,
@@ -74,8 +74,8 @@ func TestLearnedCluster(t *testing.T) {
 		!strings.Contains(learned[1], "takes 197ms, as learned from 1 run") {
 		t.Errorf("%+v, %q, want 560ms from 2 runs, 197ms from one, and 40 a second", c, learned)
 	}
-	c, learned = provision.LearnedCluster(corral.Embedded, []*corral.RunReport{{PeakRate: 1}})
-	if c != provision.Cluster(corral.Embedded) || len(learned) != 0 {
+	c, learned = provision.LearnedCluster(provision.Cluster(corral.Embedded, false), []*corral.RunReport{{PeakRate: 1}})
+	if c != provision.Cluster(corral.Embedded, false) || len(learned) != 0 {
 		t.Errorf("nothing known: %+v, %q, want what is assumed", c, learned)
 	}
 }

@@ -193,9 +193,12 @@ func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string,
 // Cluster returns what a plan assumes of a cluster of each kind, above all how long a task takes beyond its runtime:
 // the embedded dispatcher's way is a millisecond or two; a job of HTCondor's waits for the negotiator, which looks
 // every other second in our pools, unless it waited already when another ended, whose claim it takes over. An HTCondor
-// worker that is let go takes another second until its daemons have ended.
-func Cluster(kind corral.ClusterKind) plan.Cluster {
-	if kind == corral.Condor {
+// worker that is let go takes another second until its daemons have ended. Tasks that stream are the dispatcher's.
+func Cluster(kind corral.ClusterKind, streamed bool) plan.Cluster {
+	switch {
+	case streamed:
+		return plan.Cluster{Rate: 1500, Hop: 2 * time.Millisecond, Leave: 1200 * time.Millisecond}
+	case kind == corral.Condor:
 		return plan.Cluster{Rate: 10, Hop: 2 * time.Second, Reuse: 300 * time.Millisecond,
 			Leave: 1200 * time.Millisecond}
 	}

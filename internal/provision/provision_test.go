@@ -351,7 +351,7 @@ func TestWork(t *testing.T) {
 // TestCluster: HTCondor takes longer from a task to the next than the embedded dispatcher, and starts fewer a second.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	embedded, condor := provision.Cluster(corral.Embedded), provision.Cluster(corral.Condor)
+	embedded, condor := provision.Cluster(corral.Embedded, false), provision.Cluster(corral.Condor, false)
 	if embedded.Hop <= 0 || condor.Hop <= embedded.Hop || condor.Rate <= 0 || embedded.Rate <= condor.Rate {
 		t.Errorf("embedded %+v, condor %+v", embedded, condor)
 	}

@@ -524,10 +524,10 @@ func TestSearchesAreBoundedForABudget(t *testing.T) {
 func TestARevisionAssumesWhatItsPlanDid(t *testing.T) {
 	t.Parallel()
 	learned := plan.Plan{Evidence: plan.Evidence{Assumed: &plan.Assumed{Hop: corral.Seconds(time.Second), Rate: 7}}}
-	if got, want := clusterOf(corral.Condor, learned), (plan.Cluster{Rate: 7, Hop: time.Second}); got != want {
+	if got, want := clusterOf(corral.Condor, false, learned), (plan.Cluster{Rate: 7, Hop: time.Second}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got, want := clusterOf(corral.Condor, plan.Plan{}), Cluster(corral.Condor); got != want {
+	if got, want := clusterOf(corral.Condor, false, plan.Plan{}), Cluster(corral.Condor, false); got != want {
 		t.Errorf("a plan that does not say: %+v, want %+v", got, want)
 	}
 }

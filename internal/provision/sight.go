@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
@@ -83,7 +84,7 @@ func (s *sight) sites() (all []plan.Site, without []string) {
 	share := cmp.Or(s.document.Goal.Confidence, 0.5)
 	facts := slices.DeleteFunc(slices.Clone(s.facts), func(f Facts) bool { return !s.asksFor(f.Site) })
 	all, _ = Sites(facts, CautionOf(s.document.Goal, share), s.now)
-	Join(all, clusterOf(s.cluster.Kind, s.document))
+	Join(all, clusterOf(s.cluster.Kind, s.run.Options.Stream, s.document))
 	_, _ = WhatIf(all, s.document.Asked.WhatIf) // it was read when the plan was made
 	for i := range all {
 		all[i].Speed = s.document.SpeedAt(all[i].Name)
@@ -141,7 +142,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 		Promise: time.Duration(document.Makespan), Before: s.before(), Grace: graceHere}
 	v.Shape = document.Asked.Shape
 	v.Problem.Sites, v.Without = s.sites()
-	v.Problem.Cluster = clusterOf(s.cluster.Kind, document)
+	v.Problem.Cluster = clusterOf(s.cluster.Kind, s.run.Options.Stream, document)
 	s.transfers = assumedTransfers(document)
 	work, _, err := Work(s.flow, Experience{Fallback: cmp.Or(time.Duration(s.run.Options.DefaultRuntime), time.Minute)})
 	if err != nil {
@@ -185,11 +186,11 @@ func take(site *plan.Site, q revision.Pilot) {
 }
 
 // clusterOf is what the plan was made with: what was learned of the cluster by then, if its document says so.
-func clusterOf(kind corral.ClusterKind, document plan.Plan) plan.Cluster {
+func clusterOf(kind corral.ClusterKind, streamed bool, document plan.Plan) plan.Cluster {
 	if a := document.Assumed; a != nil {
 		return a.Cluster()
 	}
-	return Cluster(kind)
+	return Cluster(kind, streamed)
 }
 
 // ofTask is the cluster as it is for each task where tasks are clustered: of a job's hop each has a share. A revision
@@ -320,7 +321,7 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 	for i, p := range s.progress {
 		t := revision.Task{State: p.State, Pilot: -1,
 			Took: s.document.SpeedAt(sites[attemptOf(p.Worker)]).Runtime(p.Took)}
-		if w, ok := where[p.Worker]; ok && p.State == corral.TaskRunning {
+		if w, ok := where[order.OnGlidein(p.Worker)]; ok && p.State == corral.TaskRunning {
 			t.Since = s.since(p.Since)
 			if k, ours := of[w.Glidein]; ours {
 				t.Pilot, t.Host = k, number[w.ID]

@@ -138,13 +138,27 @@ func (k *checker) hostPort(place, address string) {
 // CheckRun checks what internal/run leaves to its callers; the workflow it reads itself.
 func CheckRun(in api.NewRun) error {
 	var k checker
-	k.invalid(len(in.Workflow) == 0, "workflow", "missing")
+	if in.Open {
+		openRun(&k, in)
+	} else {
+		k.invalid(len(in.Workflow) == 0, "workflow", "missing")
+		k.invalid(in.Options.Open, "options.open", "a run is open if the request says so beside its options")
+	}
 	k.text("workflow_name", in.WorkflowName)
 	k.absolute("source_dir", in.SourceDir)
 	k.absolute("dir", in.Dir)
 	k.absolute("done_dir", in.DoneDir)
 	k.absolute("rescue", in.Rescue)
 	k.labels(in.Labels)
+	return k.err
+}
+
+// CheckStream checks whether a run can be streamed on its cluster, if that is asked for.
+func CheckStream(o corral.RunOptions, cluster corral.Cluster) error {
+	var k checker
+	k.invalid(o.Stream && cluster.Kind != corral.Condor, "stream",
+		"cluster %s is of kind %s, whose workers take tasks as fast anyway: leave it out, or name a cluster of kind %s",
+		cluster.Name, cluster.Kind, corral.Condor)
 	return k.err
 }
 

@@ -89,7 +89,7 @@ func TestFieldsOfRuns(t *testing.T) {
 		refused(t, body, err, tc.place, tc.detail)
 	}
 	const none = `{"workflow": null}`
-	refused(t, none, Decode([]byte(none), &api.NewRun{}), "workflow", "null is not allowed: want a JSON document")
+	refused(t, none, Decode([]byte(none), &api.NewRun{}), "workflow", "null is not allowed: want a JSON document, or leave it out")
 }
 
 // TestDecodingTakesTime: in proportion to the body, however deep it is and however many names it has. A request of

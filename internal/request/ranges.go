@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 )
 
 // bounds are the least and the most that a number may be, in the unit of its field.
@@ -46,6 +47,13 @@ var ranges = map[string]bounds{
 	"seed":              {most: 1<<53 - 1}, // the largest that every reader of JSON keeps
 	"run_id":            {most: 1<<53 - 1},
 	"amount":            {most: 1e12},
+	"elements":          {most: 1 << 40}, // api.MaxArray has its own answer
+	"at_once":           {most: api.MaxArray},
+	"task":              {least: 1, most: 1 << 31},
+	"estimate_s":        {most: maxSpanS},
+	"time_limit_s":      {most: maxSpanS},
+	"disk_mib":          {most: 1 << 30},
+	"priority":          {least: -1 << 30, most: 1 << 30},
 	"max_queued":        {most: 1_000_000},
 	"max_running":       {most: 1_000_000},
 }

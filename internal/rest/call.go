@@ -70,6 +70,9 @@ func (c *Call) Context() context.Context { return c.echo.Request().Context() }
 // Actor returns who asks.
 func (c *Call) Actor() string { return personalActor }
 
+// Key returns the request's idempotency key, empty if it has none. Create and Change have checked it.
+func (c *Call) Key() string { return c.echo.Request().Header.Get(api.KeyHeader) }
+
 // Param returns a parameter of the path. Echo leaves escapes in it if the path was written in an unusual way.
 func (c *Call) Param(name string) string {
 	v := c.echo.Param(name)

@@ -86,11 +86,14 @@ func entered(id corral.RunID, what string, tasks []string) func(*store.Tx) error
 // obeyed has the driver of a run obey an order; driven is false if the run is over.
 func obeyed(ctx context.Context, m *Manager, id corral.RunID, o order) (row corral.Run, driven bool, err error) {
 	var refused error
-	driven, err = ask(ctx, m.driver(id), func(d *driver) {
-		refused = d.obey(o)
-		row = d.progress.row
-		row.Tasks = d.state.x.Counts() // the store learns of them later
-	})
+	d, row, err := driving(ctx, m, id)
+	if err == nil {
+		driven, err = ask(ctx, d, func(d *driver) {
+			refused = d.obey(o)
+			row = d.progress.row
+			row.Tasks = d.state.x.Counts() // the store learns of them later
+		})
+	}
 	if err == nil && !driven {
 		row, err = readRow(ctx, m.db, id)
 	}
@@ -103,7 +106,7 @@ func (d *driver) obey(o order) error {
 		return corral.ErrorAt(corral.Conflict, "tasks", "run %d is %s", d.progress.row.ID, state)
 	}
 	rec, err := o(d.state)
-	if err != nil || len(rec.Retried) == 0 && rec.Cancelled == nil {
+	if err != nil || len(rec.Retried) == 0 && rec.Cancelled == nil { // there is nothing to do
 		return err
 	}
 	rec.At = execution.ToMsec(now())
@@ -116,6 +119,9 @@ func (d *driver) obey(o order) error {
 
 // indices finds tasks by their ids.
 func (p *plan) indices(ids []string) ([]int, error) {
+	if p.grown != nil {
+		return p.numbers(ids)
+	}
 	index := make(map[string]int, len(p.flow.Tasks))
 	for i := range p.flow.Tasks {
 		index[p.flow.Tasks[i].ID] = i
@@ -125,6 +131,20 @@ func (p *plan) indices(ids []string) ([]int, error) {
 		i, ok := index[id]
 		if !ok {
 			return nil, noTask("tasks", p.run, id, p.ids())
+		}
+		chosen[k] = i
+	}
+	return chosen, nil
+}
+
+// numbers finds tasks of an open run, of which there may be very many.
+func (p *plan) numbers(ids []string) ([]int, error) {
+	chosen := make([]int, len(ids))
+	for k, id := range ids {
+		i, ok := p.number(id)
+		if !ok {
+			return nil, corral.ErrorAt(corral.NotFound, "tasks", "run %d has no task %.40q: it has %d, by number",
+				p.run, id, len(p.flow.Tasks))
 		}
 		chosen[k] = i
 	}

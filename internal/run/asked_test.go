@@ -30,7 +30,7 @@ func failing() (c *simCluster, mend func()) {
 // states lists the states of a run's tasks, in their order.
 func (w *world) states(id corral.RunID) (states []corral.TaskState) {
 	w.Helper()
-	tasks, err := w.manager.Tasks(w.Context(), id)
+	tasks, err := tasksOf(w, w.manager, id)
 	if err != nil {
 		w.Fatal(err)
 	}

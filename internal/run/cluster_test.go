@@ -91,7 +91,7 @@ func (e *embedded) Report(context.Context, corral.JobID, string, string) error {
 
 func (e *embedded) LoseHost(context.Context, corral.JobID, corral.LostHost) error { return nil }
 
-func (e *embedded) Queue(corral.ClusterID) (Queue, error) { return e.d, nil }
+func (e *embedded) Queue(corral.ClusterID, corral.RunOptions) (Queue, error) { return e.d, nil }
 
 func (e *embedded) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
 	var s execution.Offer
@@ -227,7 +227,7 @@ func TestFailedTaskIsNamed(t *testing.T) {
 	if text, err := os.ReadFile(stderr); err != nil || string(text) != "no\n" || !strings.Contains(row.Reason, stderr) || !strings.Contains(row.Reason, "7") {
 		t.Errorf("reason = %q; stderr %q, %v", row.Reason, text, err)
 	}
-	tasks, err := w.manager.Tasks(t.Context(), row.ID)
+	tasks, err := tasksOf(t, w.manager, row.ID)
 	if err != nil || tasks[0].State != corral.TaskFailed || tasks[0].Attempts != 2 || *tasks[0].ExitStatus != 7 || tasks[1].Attempts != 0 {
 		t.Errorf("tasks = %+v, %v", tasks, err)
 	}
@@ -255,7 +255,7 @@ func TestWorkerKilledInMidTask(t *testing.T) {
 	if row.State != corral.RunSucceeded || row.Report.Requeued != 1 || row.Report.RetriesUsed != 0 {
 		t.Fatalf("run is %s: %s, report %+v", row.State, row.Reason, row.Report)
 	}
-	tasks, err := w.manager.Tasks(t.Context(), row.ID)
+	tasks, err := tasksOf(t, w.manager, row.ID)
 	if err != nil || tasks[0].Attempts != 2 || tasks[0].Worker != "tag/killed" {
 		t.Errorf("tasks = %+v, %v", tasks, err)
 	}

@@ -74,6 +74,9 @@ func (d *driver) open(ctx context.Context) error {
 	d.state, d.sink = state, newSink(d.lg, journal)
 	d.scripts = newScripter(ctx, state.plan, d.sink)
 	d.watch.Patience = time.Duration(row.Options.Stall)
+	if state.plan.grown != nil && !execution.Takes(state.x) {
+		d.progress.notes.close(row.ID)
+	}
 	return nil
 }
 
@@ -120,14 +123,18 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 
 // read applies what the cluster told and how scripts ended.
 func (d *driver) read() {
-	for _, rec := range d.sink.mail.empty() {
-		over := d.state.x.Apply(rec)
+	mail := d.sink.mail.empty()
+	for _, rec := range mail {
+		over := d.state.apply(rec)
 		d.kill() // first: the sink must know what the cluster may still assign
 		d.sink.over(over)
 		if rec.Assigned != nil {
 			d.watch.Move()
 		}
 		d.scripts.read(d.state.x, rec.Script)
+	}
+	if len(mail) > 0 {
+		d.state.waits.look(d.state.x)
 	}
 }
 
@@ -161,7 +168,7 @@ func (d *driver) look(ctx context.Context, now time.Time) {
 		d.lg.Warn("what the cluster offers is not in the journal", "error", err)
 	}
 	for _, rec := range news {
-		d.state.x.Apply(rec)
+		d.state.apply(rec)
 	}
 }
 
@@ -172,7 +179,7 @@ func (d *driver) attach() {
 		return
 	}
 	id := d.progress.row.ID
-	queue, err := d.clusters.Queue(d.progress.row.Cluster)
+	queue, err := d.clusters.Queue(d.progress.row.Cluster, d.progress.row.Options)
 	if err != nil {
 		d.noQueue = fmt.Sprintf("no task can be queued: %v", err)
 		return
@@ -259,7 +266,9 @@ func (d *driver) judge(now time.Time) {
 	}
 	d.watch.Judge(now, short)
 	var end time.Time
-	if short.What == "" {
+	if execution.Takes(d.state.x) {
+		d.watch.Move() // an open run waits for workers as it waits for tasks
+	} else if short.What == "" {
 		end, _ = d.state.x.Ends(now, d.watch.Offer.CPUs)
 	}
 	d.progress.notes.expect(d.progress.row.ID, end)
@@ -275,6 +284,11 @@ func (d *driver) stepCancelling(ctx context.Context) (over bool) {
 	}
 	if d.queue != nil && d.state.x.Jobs() > 0 {
 		return false
+	}
+	if execution.Takes(d.state.x) { // a run that was cancelled is closed, also if it is resumed
+		if _, err := d.close(); err != nil {
+			d.lg.Warn("closing a cancelled run", "error", err)
+		}
 	}
 	return d.end(ctx, corral.RunCancelEnd, d.progress.row.Reason)
 }

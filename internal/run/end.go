@@ -59,7 +59,7 @@ func (s *state) writeFiles(ctx context.Context, db *store.DB, createdAt time.Tim
 		return nil
 	}
 	l := layout{s.plan.dir}
-	executed := s.plan.flow.WithExecutions(createdAt, time.Duration(report.Makespan), s.executions())
+	executed := s.plan.snapshot().WithExecutions(createdAt, time.Duration(report.Makespan), s.executions())
 	sites, err := store.Read(ctx, db, func(tx *store.Tx) (map[string]string, error) { return sitesOf(tx, executed) })
 	report.Transfers = execution.Transfers(s.x, func(worker string) string { return sites[worker] })
 	text, unwritten := json.MarshalIndent(report, "", "  ")
@@ -68,7 +68,15 @@ func (s *state) writeFiles(ctx context.Context, db *store.DB, createdAt time.Tim
 	}
 	return errors.Join(err,
 		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed),
-		writeProfile(l.path(profileFile), executed, sites), indexOf(s).write(l))
+		writeProfile(l.path(profileFile), executed, sites), s.writeIndex(l))
+}
+
+// writeIndex writes the index of a run that is over. An open run, whose index would lack what was added, has none.
+func (s *state) writeIndex(l layout) error {
+	if s.plan.grown != nil {
+		return nil
+	}
+	return indexOf(s).write(l)
 }
 
 // writeWorkflow writes a workflow in place of what is there.

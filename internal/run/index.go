@@ -128,7 +128,7 @@ func (x *index) whole(n int) bool {
 		!slices.ContainsFunc(x.States, func(s uint8) bool { return int(s) >= len(corral.TaskStates) })
 }
 
-// listing describes all tasks, as that of a state does.
+// listing describes all tasks, in the order of the workflow.
 func (x *index) listing() []api.Task {
 	all := make([]api.Task, len(x.IDs))
 	for i := range all {

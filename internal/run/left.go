@@ -13,6 +13,6 @@ import (
 func (m *Manager) Left(ctx context.Context, id corral.RunID) (*workflow.Workflow, []execution.Progress, error) {
 	var flow *workflow.Workflow
 	var all []execution.Progress
-	err := m.look(ctx, id, func(s *state) { flow, all = s.plan.flow, execution.ProgressOf(s.x) })
+	err := m.look(ctx, id, func(s *state) { flow, all = s.plan.snapshot(), execution.ProgressOf(s.x) })
 	return flow, all, err
 }

@@ -30,13 +30,14 @@ type Manager struct {
 	mu      sync.Mutex               // guards what follows
 	life    context.Context          // of all drivers; nil before Run
 	drivers map[corral.RunID]*driver // those that are not gone
+	begun   chan struct{}            // closed once there is one for each run that was not over when Run began
 }
 
 // NewManager returns a manager that drives nothing before Run. db and clusters stay the caller's and must outlive Run.
 // dir, an absolute path, is the parent of the directories of runs that name none; it is made when it is needed.
 func NewManager(lg *slog.Logger, db *store.DB, clusters Clusters, dir string) *Manager {
 	return &Manager{
-		lg: lg, db: db, clusters: clusters, drivers: make(map[corral.RunID]*driver),
+		lg: lg, db: db, clusters: clusters, drivers: make(map[corral.RunID]*driver), begun: make(chan struct{}),
 		home: home{lg: lg, dir: dir, preparing: make(map[string]*plan)},
 	}
 }
@@ -57,6 +58,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			m.start(row)
 		}
 	}
+	close(m.begun)
 	m.home.removeOrphans(rows)
 	<-ctx.Done()
 	m.running.Wait()
@@ -193,7 +195,7 @@ func renew(ctx context.Context, lg *slog.Logger, row corral.Run, with order) (co
 		return corral.RunTasks{}, errors.Join(err, j.close())
 	}
 	rec.At = execution.ToMsec(now)
-	s.x.Apply(rec)
+	s.apply(rec)
 	return s.x.Counts(), errors.Join(j.append(rec), j.close())
 }
 

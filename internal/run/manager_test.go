@@ -153,7 +153,7 @@ func TestLostWorkerCostsNoRetry(t *testing.T) {
 		if row.State != corral.RunSucceeded || row.Report.Requeued != 1 || row.Report.RetriesUsed != 0 || row.Report.LostWork != s(20) {
 			t.Errorf("run is %s, report %+v", row.State, row.Report)
 		}
-		tasks, err := w.manager.Tasks(t.Context(), row.ID)
+		tasks, err := tasksOf(t, w.manager, row.ID)
 		if err != nil || tasks[0].Attempts != 2 || tasks[0].Worker != "w2" || tasks[0].State != corral.TaskDone {
 			t.Errorf("tasks = %+v, %v; want the second attempt on w2", tasks, err)
 		}
@@ -354,7 +354,7 @@ func TestUnreadableDirectoryFailsRun(t *testing.T) {
 		if _, err := w.manager.Resume(t.Context(), "ann", row.ID); corral.KindOf(err) != corral.Failed {
 			t.Errorf("resuming without a workflow: %v, want it to fail", err)
 		}
-		if _, err := w.manager.Tasks(t.Context(), row.ID); corral.KindOf(err) != corral.Failed {
+		if _, err := tasksOf(t, w.manager, row.ID); corral.KindOf(err) != corral.Failed {
 			t.Errorf("listing the tasks without a workflow: %v, want it to fail", err)
 		}
 		if err := os.WriteFile(path, text, 0o600); err != nil {

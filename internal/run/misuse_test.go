@@ -43,10 +43,10 @@ func TestReportOfMisuse(t *testing.T) {
 	if diff := cmp.Diff(changed, r.ChangedInputs); diff != "" {
 		t.Errorf("changed inputs (-want +got):\n%s", diff)
 	}
-	if got := s.listing()[2].ChangedInputs; !slices.Equal(got, []string{"table", "index"}) {
+	if got := listing(s)[2].ChangedInputs; !slices.Equal(got, []string{"table", "index"}) {
 		t.Errorf("task worse has changed %q", got)
 	}
-	if diff := cmp.Diff(s.listing(), indexOf(s).listing()); diff != "" {
+	if diff := cmp.Diff(listing(s), indexOf(s).listing()); diff != "" {
 		t.Errorf("the index tells something else (-state +index):\n%s", diff)
 	}
 }

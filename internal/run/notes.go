@@ -19,6 +19,8 @@ type notes struct {
 type note struct {
 	keeps string    // what keeps the run; empty: nothing, or the store knows
 	end   time.Time // when it is expected to end; zero: nobody knows
+
+	closed bool // nothing is added to it any more
 }
 
 // keeps notes what keeps a run; "": nothing does any more.
@@ -30,6 +32,9 @@ func (n *notes) keeps(id corral.RunID, what string) {
 func (n *notes) expect(id corral.RunID, end time.Time) {
 	n.change(id, func(of *note) { of.end = end })
 }
+
+// close notes that nothing is added to an open run any more.
+func (n *notes) close(id corral.RunID) { n.change(id, func(of *note) { of.closed = true }) }
 
 // forget drops what is noted of a run.
 func (n *notes) forget(id corral.RunID) { n.change(id, func(of *note) { *of = note{} }) }
@@ -55,6 +60,7 @@ func (m *Manager) Noted(rows ...corral.Run) []corral.Run {
 	defer m.notes.mu.Unlock()
 	for i := range rows {
 		of, ok := m.notes.of[rows[i].ID]
+		rows[i].Open = rows[i].Options.Open && rows[i].State == corral.RunRunning && !of.closed
 		if !ok || rows[i].State.Over() {
 			continue
 		}

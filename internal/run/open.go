@@ -26,6 +26,9 @@ func loadPlan(ctx context.Context, row corral.Run) (*plan, error) {
 	if err != nil {
 		return nil, unread(row, corral.Failed, err)
 	}
+	if row.Options.Open {
+		path = row.Workflow
+	}
 	p, err := newPlan(ctx, path, document, row.Options)
 	if err != nil {
 		return nil, err
@@ -118,6 +121,13 @@ func attemptsOnDisk(p *plan) ([]execution.Part, error) {
 	for i := range p.flow.Tasks {
 		if n := highest[p.flow.Tasks[i].ID]; n > 0 {
 			floors = append(floors, execution.Part{Task: int32(i), Attempt: n})
+		}
+	}
+	if p.grown != nil { // what added the others is lost, and their numbers will be given again
+		for id, n := range highest {
+			if i, err := strconv.Atoi(id); err == nil && i > len(p.flow.Tasks) && i <= execution.MostTasks {
+				floors = append(floors, execution.Part{Task: int32(i - 1), Attempt: n})
+			}
 		}
 	}
 	return floors, nil

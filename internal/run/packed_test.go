@@ -62,7 +62,7 @@ func TestPackedTasksAreToldOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(s.listing(), indexed.listing()); diff != "" {
+		if diff := cmp.Diff(listing(s), indexed.listing()); diff != "" {
 			t.Errorf("the index tells otherwise of tasks (-journal +index):\n%s", diff)
 		}
 		said := w.logs(row.ID)
@@ -132,14 +132,14 @@ func TestIndexIsNotTrusted(t *testing.T) {
 			t.Fatalf("an index of %d bytes of %d is taken", n, len(text))
 		}
 	}
-	if tasks, err := w.manager.Tasks(t.Context(), row.ID); err != nil || len(tasks) != 5 || tasks[4].State != corral.TaskFailed {
+	if tasks, err := tasksOf(t, w.manager, row.ID); err != nil || len(tasks) != 5 || tasks[4].State != corral.TaskFailed {
 		t.Errorf("tasks are %+v, %v", tasks, err)
 	}
 	if _, err := w.manager.Resume(t.Context(), "ada", row.ID); err != nil {
 		t.Fatal(err)
 	}
 	row = w.awaitOver(row.ID)
-	tasks, err := w.manager.Tasks(t.Context(), row.ID)
+	tasks, err := tasksOf(t, w.manager, row.ID)
 	if err != nil || tasks[4].Attempts != 4 || readIndex(row).Attempts[4] != 4 {
 		t.Errorf("after it was resumed tasks are %+v, %v", tasks, err)
 	}

@@ -32,7 +32,8 @@ type plan struct {
 	flow *workflow.Workflow
 	spec execution.Spec
 
-	copyInputs bool // for all tasks
+	copyInputs bool   // for all tasks
+	grown      *grown // nil: nothing is added
 }
 
 // shortest is what a task is assumed to take of which 0 was measured.
@@ -41,6 +42,9 @@ const shortest = time.Millisecond
 // newPlan reads the workflow and works out the plan: what the decisions need of it, with the options of the run for
 // what a task leaves open. Errors are Invalid and name their place, but for the end of ctx.
 func newPlan(ctx context.Context, name string, document []byte, o corral.RunOptions) (*plan, error) {
+	if o.Open {
+		return newOpenPlan(name, o)
+	}
 	flow, _, err := wfformat.Read(ctx, bytes.NewReader(document), name, workflow.Options{})
 	if err != nil {
 		return nil, err
@@ -87,6 +91,9 @@ func jobsOf(flow *workflow.Workflow, tasks []execution.TaskSpec, how clustering.
 
 // index finds a task by its id.
 func (p *plan) index(id string) (int, error) {
+	if i, ok := p.number(id); p.grown != nil && ok {
+		return i, nil
+	}
 	i := slices.IndexFunc(p.flow.Tasks, func(t workflow.Task) bool { return t.ID == id })
 	if i < 0 {
 		return 0, noTask("task", p.run, id, p.ids())
@@ -141,6 +148,10 @@ func (p *plan) complete(jobs []execution.Job) []execution.Job {
 			made.Argv, made.Inputs, made.Outputs, made.Timeout = t.Argv, t.Inputs, t.Outputs, t.Timeout
 			made.Stdin, made.Stdout, made.Stderr = t.Stdin, t.Stdout, t.Stderr
 			made.Judged = t.Control != nil && t.Control.Post != nil
+			if p.grown != nil {
+				p.grown.of(made.Index).complete(made)
+				continue
+			}
 			for _, key := range slices.Sorted(maps.Keys(t.Env)) {
 				made.Env = append(made.Env, key+"="+t.Env[key])
 			}

@@ -118,9 +118,13 @@ type candidate struct {
 //
 // rows lists all runs: what has not changed may be kept from one of them.
 func checked(ctx context.Context, r api.NewRun, rows func(context.Context) ([]corral.Run, error)) (*candidate, error) {
+	r.Options.Open = r.Open
 	options, err := withDefaults(r.Options)
 	if err != nil {
 		return nil, err
+	}
+	if r.Open {
+		r.Workflow = openDocument(r.WorkflowName)
 	}
 	p, err := newPlan(ctx, r.WorkflowName, r.Workflow, options)
 	if err != nil {
@@ -177,6 +181,9 @@ func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 	o.Stall = cmp.Or(o.Stall, defaultStall)
 	o.CrashLimit = cmp.Or(o.CrashLimit, defaultCrashes)
 	o.DefaultRuntime = cmp.Or(o.DefaultRuntime, defaultRuntime)
+	if o.Open && o.Clustering != clustering.Nothing {
+		return o, corral.ErrorAt(corral.Invalid, "clustering", "tasks of an open run are jobs of their own")
+	}
 	if _, err := clustering.Parse(o.Clustering); err != nil {
 		return o, corral.ErrorAt(corral.Invalid, "clustering", "%w", err)
 	}
@@ -197,7 +204,9 @@ func (p *Prepared) Cluster() corral.ClusterID { return p.row.Cluster }
 func (p *Prepared) Insert(tx *store.Tx) (corral.Run, error) {
 	row := p.row
 	row.Owner = tx.Actor()
-	return tx.CreateRun(row)
+	row, err := tx.CreateRun(row)
+	row.Open = row.Options.Open
+	return row, err
 }
 
 // Discard removes what Prepare made. It is for a run whose row was not committed.

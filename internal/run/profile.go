@@ -86,7 +86,10 @@ func siteOf(tx *store.Tx, tag string) (string, error) {
 
 // Workflow opens the workflow of a run in WfFormat: with what was measured of its tasks, once the run is over and tasks
 // of it have run; before that as it was handed over. It is a NotFound error if the directory is gone.
-func Workflow(_ context.Context, row corral.Run) (io.ReadCloser, error) {
+func Workflow(ctx context.Context, row corral.Run) (io.ReadCloser, error) {
+	if row.Options.Open {
+		return grownWorkflow(ctx, row)
+	}
 	l := layout{row.Dir}
 	f, err := input.Open(l.path(executedFile))
 	if !row.State.Over() || errors.Is(err, fs.ErrNotExist) {

@@ -35,8 +35,8 @@ type Jobs interface {
 // Clusters finds queues, and says what could take a task. It stands between runs and the two kinds of clusters, of
 // which a run knows neither.
 type Clusters interface {
-	// Queue returns a cluster's queue, NotFound if the cluster is gone.
-	Queue(id corral.ClusterID) (Queue, error)
+	// Queue returns a cluster's queue for runs with these options, NotFound if the cluster is gone.
+	Queue(id corral.ClusterID, o corral.RunOptions) (Queue, error)
 	// Offer says what workers a cluster has and expects, NotFound if the cluster is gone.
 	Offer(ctx context.Context, id corral.ClusterID) (execution.Offer, error)
 }

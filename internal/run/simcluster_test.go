@@ -141,7 +141,7 @@ func (c *simCluster) restart() {
 	}
 }
 
-func (c *simCluster) Queue(corral.ClusterID) (Queue, error) { return c, nil }
+func (c *simCluster) Queue(corral.ClusterID, corral.RunOptions) (Queue, error) { return c, nil }
 
 func (c *simCluster) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
 	c.mu.Lock()

@@ -14,31 +14,40 @@ import (
 
 // A state is a run's plan and what became of its tasks so far. One goroutine owns it.
 type state struct {
-	plan *plan
-	x    *execution.Execution
+	plan  *plan
+	x     *execution.Execution
+	waits waits // of requests for tasks to be over
 }
 
 // newState begins the execution of a plan.
-func newState(p *plan) *state { return &state{p, execution.New(p.spec)} }
+func newState(p *plan) *state { return &state{plan: p, x: execution.New(p.spec)} }
+
+// apply applies a record, and returns the jobs that are over by it. What it adds is known to the plan first; where that
+// refuses it, so does the execution.
+func (s *state) apply(r execution.Record) (over []int64) {
+	if r.Added != nil && execution.Takes(s.x) && s.plan.grow(r.Added) != nil {
+		return nil
+	}
+	return s.x.Apply(r)
+}
 
 // replay applies a record of the past: the jobs that it ended are known to nothing else.
-func (s *state) replay(r execution.Record) { s.x.Apply(r) }
+func (s *state) replay(r execution.Record) { s.apply(r) }
 
-// listing describes all tasks in the order of the workflow. A task that no attempt of has ended has no exit status.
-func (s *state) listing() []api.Task {
-	all := make([]api.Task, len(s.plan.flow.Tasks))
-	for i := range all {
-		t := s.x.Task(i)
-		all[i] = api.Task{
-			ID: s.plan.flow.Tasks[i].ID, State: t.State, Attempts: t.Begun, Worker: t.Worker,
-			Reason: t.Reason, Cause: string(t.Cause), StartedAt: t.StartedAt, EndedAt: t.EndedAt,
-			ChangedInputs: slices.Clone(t.Changed),
-		}
-		if !t.EndedAt.IsZero() {
-			all[i].ExitStatus = new(t.Exit)
-		}
+// row describes a task. One that no attempt of has ended has no exit status.
+func (s *state) row(i int, t *execution.TaskInfo) *api.Task {
+	row := &api.Task{
+		ID: s.plan.flow.Tasks[i].ID, State: t.State, Attempts: t.Begun, Worker: t.Worker,
+		Reason: t.Reason, Cause: string(t.Cause), StartedAt: t.StartedAt, EndedAt: t.EndedAt,
+		ChangedInputs: slices.Clone(t.Changed),
 	}
-	return all
+	if !t.EndedAt.IsZero() {
+		row.ExitStatus = new(t.Exit)
+	}
+	if s.plan.grown != nil {
+		s.plan.grown.of(i).tell(row, i, t)
+	}
+	return row
 }
 
 // executions returns what was measured of each task that is done, and nothing of the others: a file of an executed

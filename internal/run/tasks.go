@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/output"
 	"github.com/corral-pilot/corral/workflow"
@@ -33,14 +32,6 @@ func Logs() []string { return []string{LogStdout, LogStderr, LogRecord, LogPre, 
 
 // now is the time as records and rows have it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
-
-// Tasks lists the tasks of a run in the order of its workflow.
-func (m *Manager) Tasks(ctx context.Context, id corral.RunID) ([]api.Task, error) {
-	var tasks []api.Task
-	err := lookThrough(ctx, m, id, func(s *state) { tasks = s.listing() },
-		func(_ corral.Run, x *index) { tasks = x.listed() })
-	return tasks, err
-}
 
 // lookThrough is look that asks the index of a run that is over, where there is one.
 func lookThrough(

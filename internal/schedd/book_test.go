@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/schedd/client"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -178,24 +179,24 @@ func TestSubmitEvents(t *testing.T) {
 func TestWhatTheQueueMeans(t *testing.T) {
 	late := noon.Add(time.Minute)
 	type ads []classad.Ad
-	held := ad(1, statusHeld, 1, classad.Ad{"HoldReason": "no pilot"})
-	twin := ad(1, statusIdle, 0, classad.Ad{"ProcId": int64(1)})
+	held := ad(1, client.Held, 1, classad.Ad{"HoldReason": "no pilot"})
+	twin := ad(1, client.Idle, 0, classad.Ad{"ProcId": int64(1)})
 	for name, test := range map[string]struct {
 		ads  ads
 		want string
 	}{
-		"idle":         {ads{ad(1, statusIdle, 0, nil)}, "idle"},
-		"runs":         {ads{ad(1, statusRunning, 1, classad.Ad{workerAttribute: "g/0"})}, "runs on g/0"},
-		"about to run": {ads{ad(1, statusRunning, 0, classad.Ad{workerAttribute: "g/0"})}, "idle"},
-		"back in it":   {ads{ad(1, statusIdle, 1, nil)}, "lost its worker is lost"},
+		"idle":         {ads{ad(1, client.Idle, 0, nil)}, "idle"},
+		"runs":         {ads{ad(1, client.Running, 1, classad.Ad{workerAttribute: "g/0"})}, "runs on g/0"},
+		"about to run": {ads{ad(1, client.Running, 0, classad.Ad{workerAttribute: "g/0"})}, "idle"},
+		"back in it":   {ads{ad(1, client.Idle, 1, nil)}, "lost its worker is lost"},
 		"held":         {ads{held}, "failed HTCondor could not run its job: no pilot"},
 		"held without its worker": {
-			ads{ad(1, statusHeld, 0, classad.Ad{"HoldReason": noWorker})},
+			ads{ad(1, client.Held, 0, classad.Ad{"HoldReason": noWorker})},
 			"lost its worker is lost: " + strings.TrimSuffix(noWorker, "."),
 		},
-		"about to leave":  {ads{ad(1, statusRemoved, 1, nil)}, "idle"},
+		"about to leave":  {ads{ad(1, client.Removed, 1, nil)}, "idle"},
 		"not in it":       {nil, "vanished its job is gone from HTCondor's queue"},
-		"only one of two": {ads{ad(1, statusIdle, 0, nil), twin}, "idle"},
+		"only one of two": {ads{ad(1, client.Idle, 0, nil), twin}, "idle"},
 	} {
 		b := bookOf(1)
 		b.missed(b.found(test.ads, late, late), late)
@@ -217,7 +218,7 @@ func TestLookupAfterARestart(t *testing.T) {
 	if b.claim(task(3), false) == nil || !b.unsure {
 		t.Fatalf("unsure %v, want that the queue is looked up before job 3 is submitted", b.unsure)
 	}
-	b.missed(b.found([]classad.Ad{ad(1, statusIdle, 0, nil), ad(4, statusIdle, 0, nil)}, noon, noon), noon)
+	b.missed(b.found([]classad.Ad{ad(1, client.Idle, 0, nil), ad(4, client.Idle, 0, nil)}, noon, noon), noon)
 	const vanished = "vanished its job is not in HTCondor's queue any more"
 	want := map[int64]string{0: "idle", 1: "idle", 2: vanished, 3: "waits"} // 0: job 4, which no run has claimed
 	if diff := cmp.Diff(want, b.fates()); diff != "" || b.unsure {
@@ -231,7 +232,7 @@ func TestLookupAfterARestart(t *testing.T) {
 	if !maps.Equal(b.leaving, map[eventlog.JobID]bool{id(4): true}) {
 		t.Errorf("leaving %v, want %v", b.leaving, id(4))
 	}
-	if b.found([]classad.Ad{ad(5, statusIdle, 0, nil)}, at(40), at(40)); !b.leaving[id(5)] {
+	if b.found([]classad.Ad{ad(5, client.Idle, 0, nil)}, at(40), at(40)); !b.leaving[id(5)] {
 		t.Errorf("leaving %v, want the unknown job among them", b.leaving)
 	}
 }

@@ -2,13 +2,13 @@ package schedd
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/internal/schedd/client"
 )
 
 // A description says what all jobs of a run have in common, and makes of it what condor_submit reads. Workers of any
@@ -45,7 +45,7 @@ func (d description) of(jobs []*job) condor.Submit {
 	for _, j := range jobs {
 		ad := classad.Ad{
 			keyAttribute: j.key, "CorralSeq": j.Seq, "CorralTask": j.Tasks[0].ID,
-			"CorralRuntime": j.Estimate().Seconds(), "JobPrio": priority(j.Class, j.Priority),
+			"CorralRuntime": j.Estimate().Seconds(), "JobPrio": client.Priority(j.Class, j.Priority),
 			"RequestCpus": int64(max(1, j.CPUs)), "RequestMemory": memory(j.MemoryMiB),
 		}
 		if j.GPUs > 0 { // else HTCondor's matching looks at none
@@ -77,14 +77,3 @@ func memory(need int) classad.Expr {
 	most := fmt.Sprintf(workerMiB, "TARGET.CorralMemoryMiB")
 	return classad.Expr(fmt.Sprintf("max({%d, min({%d, %s})})", need, need+executorMiB, most))
 }
-
-// priority is an upward rank in whole seconds, which is enough of an order.
-func priority(class int, rank float64) int64 {
-	if class != 0 {
-		rank = float64(class)*classStep + min(rank, classStep-1)
-	}
-	return int64(math.Round(max(-math.MaxInt32, min(rank, math.MaxInt32))))
-}
-
-// classStep is more than nearly all ranks: a job of a higher class goes first whatever its rank.
-const classStep = 1e6

@@ -25,7 +25,7 @@
 //	book     the jobs: what an event, or a look at the queue, means for each; what to tell the run; what to remove
 //	outbox   the jobs that wait to be submitted, and how many go at once
 //	backoff  when HTCondor's commands may run again after one got no answer
-//	client   the commands
+//	client   the commands, in a package of their own: worker jobs (internal/stream) have them, too
 //	teller   calls the sink, again and again until the run has taken note
 //	life     how long the goroutine serves the run, and how long it cleans up after it
 //

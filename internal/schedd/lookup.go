@@ -5,14 +5,7 @@ import (
 
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/condor/eventlog"
-)
-
-// HTCondor's numbers of what a job is doing.
-const (
-	statusIdle    = 1
-	statusRunning = 2
-	statusRemoved = 3
-	statusHeld    = 5
+	"github.com/corral-pilot/corral/internal/schedd/client"
 )
 
 // queueAttributes are what a lookup asks of each job.
@@ -35,11 +28,9 @@ func (b *book) found(ads []classad.Ad, asked, now time.Time) lookup {
 	l := lookup{asked: asked, unsure: b.unsure, here: map[eventlog.JobID]bool{}}
 	b.unsure = false
 	for _, ad := range ads {
-		cluster, _ := ad.Int("ClusterId")
-		proc, _ := ad.Int("ProcId")
-		id := eventlog.JobID{Cluster: int(cluster), Proc: int(proc)}
+		id := client.IDOf(ad)
 		l.here[id] = true
-		if status, _ := ad.Int("JobStatus"); status != statusRemoved {
+		if status, _ := ad.Int("JobStatus"); status != client.Removed {
 			b.inQueue(ad, id, status, now)
 		}
 	}
@@ -61,11 +52,11 @@ func (b *book) inQueue(ad classad.Ad, id eventlog.JobID, status int64, now time.
 	at, _ := ad.Int("JobCurrentStartExecutingDate")
 	reason, _ := ad.Text("HoldReason")
 	switch {
-	case status == statusHeld:
+	case status == client.Held:
 		j.held(now, reason)
-	case status == statusRunning && starts > 0:
+	case status == client.Running && starts > 0:
 		b.started(j, worker, time.Unix(at, 0))
-	case status == statusIdle && starts > 0: // HTCondor will not start it again (requirements)
+	case status == client.Idle && starts > 0: // HTCondor will not start it again (requirements)
 		j.away(lost, now, "its worker is lost", now)
 	}
 	b.touched[j] = true

@@ -31,7 +31,7 @@ type corrald struct {
 }
 
 // Queue and Offer make it run.Clusters.
-func (c *corrald) Queue(corral.ClusterID) (run.Queue, error) { return c.queue, nil }
+func (c *corrald) Queue(corral.ClusterID, corral.RunOptions) (run.Queue, error) { return c.queue, nil }
 
 func (c *corrald) Offer(context.Context, corral.ClusterID) (execution.Offer, error) {
 	shape := execution.Capacity{Worker: "g/0", CPUs: 2, MemoryMiB: 256, Left: time.Hour}
@@ -168,7 +168,7 @@ func TestRunSurvivesScheddAndCorrald(t *testing.T) {
 	if got := strings.TrimSpace(s.read(row.Dir, "data", "sum")); got != fmt.Sprint(n) {
 		t.Errorf("sum = %q, want %d", got, n)
 	}
-	tasks, err := c.manager.Tasks(soon(t), row.ID)
+	tasks, _, err := run.TaskPage(soon(t), c.manager, row.ID, run.Choice{Limit: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (t *tracker) pack(batch []*job, now time.Time) (jobs []*job) {
 // refused them and nothing has happened, or it did not answer and may have taken them.
 func (t *tracker) send(jobs []*job) bool {
 	d := description{t.run, t.note.ID, t.log.Path, t.cfg.Lease}
-	cluster, err := t.client.submit(t.life.serving, d.of(jobs))
+	cluster, err := t.client.Submit(t.life.serving, d.of(jobs))
 	var no *condor.Refused
 	switch {
 	case err == nil:

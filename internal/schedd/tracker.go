@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/schedd/client"
 )
 
 // Rhythm of a tracker.
@@ -32,7 +33,7 @@ type tracker struct {
 	life life
 	mail mailbox
 
-	client   client
+	client   client.Client
 	note     note
 	log      eventlog.File // the jobs' events
 	book     book
@@ -49,7 +50,7 @@ func newTracker(q *Queue, run corral.RunID, sink dispatch.Sink) *tracker {
 	return &tracker{
 		lg: lg, cfg: q.cfg, run: run, dir: dir,
 		life: newLife(), mail: mailbox{filled: make(chan struct{}, 1)},
-		client: client{q.cfg.Tools},
+		client: client.Client{Tools: q.cfg.Tools, Attribute: runAttribute},
 		note:   note{path: filepath.Join(dir, "run.json")},
 		log:    eventlog.File{Path: filepath.Join(dir, "log")},
 		book:   newBook(),
@@ -161,7 +162,7 @@ func (t *tracker) keepNote(dir string) {
 func (t *tracker) cancel(now time.Time) {
 	t.read(now)
 	t.teller.tell(&t.book, now) // a job that has ended was not cancelled
-	if err := t.client.removeAll(t.life.serving, t.note.ID); err != nil {
+	if err := t.client.RemoveAll(t.life.serving, t.note.ID); err != nil {
 		t.lg.Warn("the run's jobs could not be removed yet", "error", err)
 	}
 	t.outbox.clear()
@@ -216,7 +217,7 @@ func (t *tracker) look(now time.Time) {
 	if t.note.ID == "" || !t.book.unsure && (now.Before(t.lookupAt) || len(t.book.jobs) == 0) {
 		return
 	}
-	ads, err := t.client.queue(t.life.serving, t.note.ID, queueAttributes...)
+	ads, err := t.client.Queue(t.life.serving, t.note.ID, queueAttributes...)
 	t.answered(err)
 	if err != nil {
 		return
@@ -230,7 +231,7 @@ func (t *tracker) look(now time.Time) {
 // remove takes jobs out of the queue that the run does not wait for.
 func (t *tracker) remove(now time.Time) {
 	t.book.disown(now)
-	if err := t.client.remove(t.life.serving, t.book.leaving); err != nil {
+	if err := t.client.Remove(t.life.serving, t.book.leaving); err != nil {
 		t.answered(err)
 		return
 	}
@@ -262,7 +263,7 @@ func (t *tracker) cleanUp() {
 		return
 	}
 	for {
-		err := t.client.removeAll(ctx, t.note.ID)
+		err := t.client.RemoveAll(ctx, t.note.ID)
 		if err == nil || ctx.Err() != nil {
 			break
 		}

@@ -96,6 +96,7 @@ var schemas = map[string]any{
 	"Run": corral.Run{}, "RunOptions": corral.RunOptions{}, "RunTasks": corral.RunTasks{}, "RunReport": corral.RunReport{},
 	"RunList": api.List[corral.Run]{}, "DryRun": api.DryRun{}, "DryRunTask": api.DryRunTask{}, "TaskChoice": api.TaskChoice{},
 	"Output": api.Output{}, "OutputPiece": api.OutputPiece{}, "OutputPlace": api.OutputPlace{}, "OutputFile": api.OutputFile{},
+	"NewTask": api.NewTask{}, "TaskWait": api.Wait{}, "AddedTasks": api.AddedTasks{},
 	"NewPlan": api.NewPlan{}, "NextRun": api.NextRun{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
 	"NewScale": api.NewScale{}, "Scale": corral.Scale{},
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "PlanAsked": plan.Asked{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
@@ -153,8 +154,15 @@ func jsonFields(typ reflect.Type) (fields, always []string) {
 	for f := range typ.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" { // its fields are written as if they stood here
-			within, ever := jsonFields(f.Type)
-			fields, always = append(fields, within...), append(always, ever...)
+			typ := f.Type
+			if typ.Kind() == reflect.Pointer { // they are written if it is not nil
+				typ = typ.Elem()
+			}
+			within, ever := jsonFields(typ)
+			fields = append(fields, within...)
+			if typ == f.Type {
+				always = append(always, ever...)
+			}
 			continue
 		}
 		if name == "-" {

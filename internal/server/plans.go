@@ -66,7 +66,8 @@ func (h *planHandlers) create(c *rest.Call) error {
 			err = h.UntilStop(ctx, func(ctx context.Context) error {
 				cluster, sites, err := h.about(ctx, in)
 				if err == nil && in.NextRun != nil { // its pilots would be asked for in vain
-					err = h.cfg.Runs.Check(ctx, in.NextRun.Request(in))
+					err = cmp.Or(request.CheckStream(in.NextRun.Options, cluster),
+						h.cfg.Runs.Check(ctx, in.NextRun.Request(in)))
 				}
 				if err == nil {
 					schedule, err = h.desk.Draft(ctx, in, cluster, sites, &row)

@@ -5,12 +5,10 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strconv"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/draft"
-	"github.com/corral-pilot/corral/internal/output"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
@@ -54,15 +52,11 @@ func (h *runHandlers) routes() []rest.Route {
 		rest.Delete("/v1/runs/:id", h.remove, "purge"),
 		rest.Post("/v1/runs/:id/cancel", h.cancel),
 		rest.Post("/v1/runs/:id/resume", h.resume),
+		rest.Post("/v1/runs/:id/close", h.close),
 		rest.Get("/v1/runs/:id/history", h.History, paging...),
 		rest.Get("/v1/runs/:id/disk", h.disk),
 		rest.Get("/v1/runs/:id/profile", h.document(run.ProfileText)),
 		rest.Get("/v1/runs/:id/workflow", h.document(run.Workflow)),
-		rest.Get("/v1/runs/:id/tasks", h.tasks, slices.Concat(paging, []string{"state"})...),
-		rest.Post("/v1/runs/:id/tasks/retry", h.ofTasks((*run.Manager).RetryTasks)),
-		rest.Post("/v1/runs/:id/tasks/cancel", h.ofTasks((*run.Manager).CancelTasks)),
-		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file", "after", "last", "timeout_s"),
-		rest.Post("/v1/runs/:id/output", h.output, "timeout_s"),
 	}
 }
 
@@ -128,6 +122,12 @@ func (h *runHandlers) complete(ctx context.Context, in *api.NewRun) (corral.Clus
 	if err != nil {
 		return cluster, err
 	}
+	if err := request.CheckStream(in.Options, cluster); err != nil {
+		return cluster, err
+	}
+	if in.Open {
+		return cluster, nil
+	}
 	in.WorkflowName = cmp.Or(in.WorkflowName, "workflow")
 	return cluster, cmp.Or(draft.AsPlanned(ctx, h.DB, in), h.desk.Cluster(ctx, in, cluster))
 }
@@ -135,6 +135,9 @@ func (h *runHandlers) complete(ctx context.Context, in *api.NewRun) (corral.Clus
 // dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
 func (h *runHandlers) dryRun(c *rest.Call) error {
 	return rest.Ask(h.Adapter, c, func(ctx context.Context, in api.NewRun) (answer api.DryRun, err error) {
+		if in.Open {
+			return answer, corral.ErrorAt(corral.Invalid, "open", "an open run has no workflow to be looked at")
+		}
 		cluster, err := h.complete(ctx, &in)
 		if err == nil {
 			answer, err = h.runs.DryRun(ctx, cluster, in)
@@ -174,25 +177,15 @@ func (h *runHandlers) resume(c *rest.Call) error {
 	}, corral.RunRunning)
 }
 
-// ofTasks asks something of single tasks, which is harmless to repeat, as a move is.
-func (h *runHandlers) ofTasks(
-	ask func(m *run.Manager, ctx context.Context, actor string, id corral.RunID, tasks []string) (corral.Run, error),
-) func(*rest.Call) error {
-	return func(c *rest.Call) error {
-		return rest.Change(h.Adapter, c, func(ctx context.Context, in api.TaskChoice) (rest.Step[corral.Run], error) {
-			r, err := h.Load(ctx, c)
-			if err == nil {
-				err = request.CheckTaskChoice(in)
-			}
-			if err == nil {
-				r, err = ask(h.runs, ctx, c.Actor(), r.ID, in.Tasks)
-			}
-			if err != nil {
-				return rest.Step[corral.Run]{}, err
-			}
-			return rest.Only(func(*store.Tx) (corral.Run, error) { return r, nil })
+// close lets nothing more be added to an open run.
+func (h *runHandlers) close(c *rest.Call) error {
+	return h.move(c, func(ctx context.Context, id corral.RunID) (r corral.Run, err error) {
+		err = h.UntilStop(ctx, func(ctx context.Context) error {
+			r, err = run.Close(ctx, h.runs, c.Actor(), id)
+			return err
 		})
-	}
+		return r, err
+	})
 }
 
 // remove hides the record of a run that is over; with purge its directory goes, too.
@@ -204,72 +197,6 @@ func (h *runHandlers) remove(c *rest.Call) error {
 	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
 		return h.runs.Remove(ctx, c.Actor(), id, purge)
 	}, corral.RunDeleted)
-}
-
-// tasks answers with a page of a run's tasks; after is the place of a task in the workflow, from 1. Each page reads the
-// whole journal, so its limit is higher than that of other lists.
-func (h *runHandlers) tasks(c *rest.Call) error {
-	after, limit := c.Query.Page(api.MaxTasks)
-	in := request.States(c.Query, corral.TaskStates)
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	id, err := rest.IDOf[corral.RunID](c)
-	if err != nil {
-		return err
-	}
-	all, err := h.runs.Tasks(c.Context(), id)
-	if err != nil {
-		return rest.Missing("id", err)
-	}
-	return c.JSON(taskPage(all, store.Page{After: after, Limit: limit}, in))
-}
-
-// taskPage picks a page of the tasks in one of the states; none means any. A page ends with the place of its last
-// task in the whole workflow, not among those in the states: tasks change their states between two pages, their
-// places never.
-func taskPage(all []api.Task, page store.Page, in []corral.TaskState) api.List[api.TaskText] {
-	var tasks []api.TaskText
-	last := page.After
-	for i := int(min(page.After, int64(len(all)))); i < len(all); i++ {
-		if len(in) > 0 && !slices.Contains(in, all[i].State) {
-			continue
-		}
-		if len(tasks) == page.Limit {
-			return rest.Whole(tasks, strconv.FormatInt(last, 10))
-		}
-		tasks, last = append(tasks, api.TextOf(&all[i])), int64(i+1)
-	}
-	return rest.Whole(tasks, "")
-}
-
-// log answers with a file that a task's last execution left, or its scripts, in the run's directory on corrald's host.
-func (h *runHandlers) log(c *rest.Call) error {
-	after, last := c.Query.Number("after"), c.Query.Number("last")
-	f := output.File{Task: c.Param("task"), Name: c.Query.OneOf("file", run.Logs()...)}
-	r, err := h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) error {
-		return output.Await(ctx, h.runs, load, f, after)
-	})
-	if err != nil {
-		return err
-	}
-	content, err := h.runs.Log(c.Context(), r.ID, f)
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	return c.FilePart(content, after, last)
-}
-
-// output answers with what the tasks of a run print, once they do.
-func (h *runHandlers) output(c *rest.Call) error {
-	return rest.Ask(h.Adapter, c, func(_ context.Context, since api.OutputPlace) (out api.Output, err error) {
-		_, err = h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) (err error) {
-			out, err = output.Next(ctx, h.runs, load, since)
-			return err
-		})
-		return out, err
-	})
 }
 
 // disk answers with what the run's directory takes now.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/tasks"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -35,6 +36,7 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 	life, stop := context.WithCancelCause(context.Background())
 	a := &rest.Adapter{Log: lg, DB: db, Life: life, Registered: cfg.Clusters.Changed}
 	s := &Server{lg: lg, logins: &login.Sessions{}, stop: stop}
+	runs := newRuns(a, cfg)
 	s.routes = slices.Concat(
 		newHealth(a, cfg).routes(),
 		newSites(a, cfg).routes(),
@@ -43,7 +45,8 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		newClusters(a, cfg).routes(),
 		newPackages(a, cfg).routes(),
 		newMirrors(a, cfg).routes(),
-		newRuns(a, cfg).routes(),
+		runs.routes(),
+		tasks.New(cfg.Runs, runs.Resource).Routes(),
 		newPlans(a, cfg).routes(),
 		newProfiles(a).routes(),
 		newScales(a, cfg).routes(),

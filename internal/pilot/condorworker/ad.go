@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/condor/transfer"
 	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/pilot/process"
 	"github.com/corral-pilot/corral/internal/proc"
 )
@@ -57,6 +58,7 @@ func offer(o process.Order, now time.Time) condor.GlideinConfig {
 			"CorralCpus": int64(o.CPUs), "CorralMemoryMiB": int64(o.MemoryMiB),
 			// The time left is computed by whatever asks, when it asks.
 			"CorralEnd": end.Unix(), "CorralTimeLeft": classad.Expr("CorralEnd - time()"), "CorralDraining": false,
+			order.HomeAttribute: strings.Join(o.Addresses, " "), order.HomeDigestAttribute: o.CertDigest,
 		},
 	}
 }

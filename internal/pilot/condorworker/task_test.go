@@ -20,16 +20,46 @@ func TestSlotOf(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if worker, got, err := slotOf(file); worker != "g/0" || got != want || err != nil {
-			t.Errorf("%q: %s, %+v, %v, want %+v", text, worker, got, err, want)
+		if got, err := slotOf(file); got.Worker != "g/0" || got.Resources != want || err != nil {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "CorralWorker = 7\nCpus = 1"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if worker, _, err := slotOf(file); err == nil {
-			t.Errorf("%q is worker %q", text, worker)
+		if got, err := slotOf(file); err == nil {
+			t.Errorf("%q is worker %q", text, got.Worker)
 		}
+	}
+}
+
+// A slot says where home is, and when its glidein ends; whatever else is in its ad does no harm.
+func FuzzSlot(f *testing.F) {
+	f.Add("CorralWorker = \"g/0\"\nCorralHome = \"unix:/w tls:h:1\"\nCorralHomeDigest = \"d\"\nCorralEnd = 1000\nGPUs = 1\n")
+	f.Add("Cpus = 1 = 2\n= \"\n\"CorralWorker\"")
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text string) {
+		file := filepath.Join(dir, "ad")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := slotOf(file)
+		if (s.Worker == "") != (err != nil) || min(s.CPUs, s.MemoryMiB, s.GPUs) < 0 {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
+
+func TestSlotSaysWhereHomeIs(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "ad")
+	ad := "CorralWorker = \"g/0\"\nCorralHome = \"unix:/w tls:h:1\"\nCorralHomeDigest = \"d\"\nCorralEnd = 1000\nGPUs = 1\n"
+	if err := os.WriteFile(file, []byte(ad), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := slotOf(file)
+	if err != nil || len(s.Home) != 2 || s.Home[1] != "tls:h:1" || s.HomeDigest != "d" || s.Ends.Unix() != 1000 || s.GPUs != 1 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

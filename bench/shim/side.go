@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cpus is how many each side has, all in one place.
+const cpus = 2
+
+// patience is for what comes to its end by itself, within a kill's time.
+const patience = 2 * time.Minute
+
+// A side is where Slurm's commands are, and what makes them work. Jobs run below dir.
+type side struct {
+	name  string
+	dir   string
+	bin   string   // sbatch, squeue and the like
+	env   []string // beside this process's
+	peers string   // where Makeflow is
+	end   func() error
+}
+
+// command is one of a side's commands, or Makeflow, as a user calls it.
+func (s *side) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	path := filepath.Join(s.bin, name)
+	if name == "makeflow" {
+		path = filepath.Join(s.peers, name)
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "PATH="+s.bin+":"+s.peers+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, s.env...)
+	return cmd
+}
+
+// output runs a command, and returns what it prints. An error has what it complained about.
+func (s *side) output(ctx context.Context, name string, args ...string) (string, error) {
+	out, err := s.command(ctx, name, args...).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%s: %s %s: %w: %.300s", s.name, name, strings.Join(args, " "), err, exit.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// startSlurm starts a Slurm that starts jobs at once.
+func (b bench) startSlurm(ctx context.Context, dir string) (*side, error) {
+	return startSlurm(ctx, "Slurm, idle", dir)
+}
+
+// startDeferred starts one as large sites have it: it thinks of starting jobs every thirty seconds at most.
+func (b bench) startDeferred(ctx context.Context, dir string) (*side, error) {
+	return startSlurm(ctx, "Slurm, deferring", dir, "SchedulerParameters=defer,sched_min_interval=30000000")
+}
+
+// startSlurm starts a Slurm of one node with the lines of settings. The caller must end it, also if there is an error.
+func startSlurm(ctx context.Context, name, dir string, lines ...string) (*side, error) {
+	state := filepath.Join(dir, "s")
+	s := &side{name: name, dir: dir, env: []string{"SLURM_CONF=" + filepath.Join(state, "slurm.conf")},
+		end: func() error { return exec.Command("scripts/slurm", "stop", state).Run() }}
+	cmd := exec.CommandContext(ctx, "scripts/slurm", append([]string{"start", state, "MaxJobCount=40000"}, lines...)...)
+	cmd.Env = append(os.Environ(), "NODES=1", "CPUS="+strconv.Itoa(cpus))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return s, fmt.Errorf("scripts/slurm, which is run in the project's folder: %w: %.500s", err, out)
+	}
+	folder, err := exec.CommandContext(ctx, "scripts/slurm").Output()
+	s.bin = filepath.Join(strings.TrimSpace(string(folder)), "bin")
+	return s, err
+}
+
+// startShim starts a corrald of its own with a pilot on this machine, and makes a shim. The caller must end it, also if
+// there is an error.
+func (b bench) startShim(ctx context.Context, dir string) (*side, error) {
+	s := &side{name: "shim", dir: dir, bin: filepath.Join(dir, "shim")}
+	for variable, name := range map[string]string{"HOME": "h", "XDG_STATE_HOME": "s", "XDG_CACHE_HOME": "c",
+		"XDG_DATA_HOME": "d", "XDG_RUNTIME_DIR": "r"} {
+		path := filepath.Join(dir, name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			return s, err
+		}
+		s.env = append(s.env, variable+"="+path)
+	}
+	corral := func(ctx context.Context, args ...string) error {
+		cmd := exec.CommandContext(ctx, filepath.Join(b.bin, "corral"), args...)
+		cmd.Env = append(os.Environ(), "PATH="+b.bin+":"+os.Getenv("PATH"))
+		cmd.Env = append(cmd.Env, s.env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("corral %s: %w: %.500s", strings.Join(args, " "), err, out)
+		}
+		return nil
+	}
+	s.end = func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		return corral(ctx, "down", "--purge", "--force")
+	}
+	for _, args := range [][]string{
+		{"up"},
+		{"glidein", "create", "--site", "local", "--cpus", strconv.Itoa(cpus), "--wait"},
+		{"shim", "slurm", s.bin},
+	} {
+		if err := corral(ctx, args...); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}

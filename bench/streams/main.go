@@ -1,0 +1,245 @@
+// Command streams measures what streaming is for: tasks a second in an HTCondor pool, by worker jobs (corral run
+// --stream) beside a job for each task, on the same slots, in turns; and how long it takes from one task's end to the
+// start of the one that waits for it.
+//
+// It uses a private corrald below a temporary directory, through the programs that everybody uses, and leaves nothing
+// behind. Tasks run /bin/true, so that all that is measured is what happens around them.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// unprivileged is as whom root measures: HTCondor refuses root's jobs.
+const unprivileged = "nobody"
+
+// A plan says what to measure and where.
+type plan struct {
+	jobs, tasks, hops int // one by one, streamed, in the chain
+	rounds, cpus      int
+	dir, bin, from    string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := execute(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "streams: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// execute reads the flags, measures and prints the table.
+func execute(ctx context.Context, args []string, stdout io.Writer) (err error) {
+	var p plan
+	f := flag.NewFlagSet("streams", flag.ContinueOnError)
+	f.IntVar(&p.jobs, "jobs", 60, "tasks that become a job each, in each round")
+	f.IntVar(&p.tasks, "tasks", 5000, "tasks that are streamed, in each round")
+	f.IntVar(&p.hops, "hops", 500, "tasks in a chain")
+	f.IntVar(&p.rounds, "rounds", 3, "how often each measurement is taken")
+	f.IntVar(&p.cpus, "cpus", 2, "of the glidein")
+	f.StringVar(&p.dir, "dir", os.TempDir(), "`directory` to work below")
+	f.StringVar(&p.bin, "bin", "bin", "`directory` with corral, corrald and pilot")
+	f.StringVar(&p.from, "from", "", "`directory` of an HTCondor; empty: the one that `corral package build` finds")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 || min(p.jobs, p.tasks, p.rounds, p.cpus) < 1 || p.hops < 2 {
+		return errors.New("all numbers are at least 1, hops 2, and nothing follows the flags")
+	}
+	s, err := p.start(ctx)
+	if s != nil {
+		defer func() { err = errors.Join(err, s.end()) }()
+	}
+	if err != nil {
+		return err
+	}
+	m, err := p.measure(ctx, s)
+	if err == nil {
+		_, err = io.WriteString(stdout, m.markdown(p))
+	}
+	return err
+}
+
+// A stand is a private corrald with a pool and one glidein.
+type stand struct {
+	dir, corral string
+	env         []string
+}
+
+// start makes the stand. It returns one also with an error, to be ended.
+func (p plan) start(ctx context.Context) (*stand, error) {
+	bin, err := filepath.Abs(p.bin)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(p.dir, "s")
+	if err != nil {
+		return nil, err
+	}
+	s := &stand{dir: dir, corral: filepath.Join(bin, "corral"), env: append(os.Environ(), "HOME="+dir)}
+	for _, name := range []string{"STATE_HOME", "CACHE_HOME", "DATA_HOME", "CONFIG_HOME", "RUNTIME_DIR"} {
+		s.env = append(s.env, "XDG_"+name+"="+filepath.Join(dir, name))
+	}
+	up := []string{"up"}
+	if os.Getuid() == 0 {
+		up = append(up, "--run-as", unprivileged)
+	}
+	build := []string{"package", "build"}
+	if p.from != "" {
+		build = append(build, "--from", p.from)
+	}
+	err = errors.Join(os.Chmod(dir, 0o711), os.Mkdir(filepath.Join(dir, "RUNTIME_DIR"), 0o711))
+	for _, args := range [][]string{up, build, {"cluster", "create", "mine", "--kind", "condor"},
+		{"glidein", "create", "--site", "local", "--cluster", "mine", "--cpus", strconv.Itoa(p.cpus), "--wait"}} {
+		if err == nil {
+			_, err = s.run(ctx, args...)
+		}
+	}
+	return s, err
+}
+
+// end ends everything and removes the directory.
+func (s *stand) end() error {
+	_, err := s.run(context.Background(), "down", "--purge", "--force")
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// run runs the client and returns what it prints.
+func (s *stand) run(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, s.corral, args...)
+	cmd.Env, cmd.Dir = s.env, s.dir
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("corral %s: %w: %s", strings.Join(args, " "), err, said.String())
+	}
+	return out, nil
+}
+
+// asks runs the client and decodes the JSON that it prints.
+func asks[T any](ctx context.Context, s *stand, args ...string) (answer T, err error) {
+	out, err := s.run(ctx, append(args, "-o", "json")...)
+	if err == nil {
+		err = json.Unmarshal(out, &answer)
+	}
+	return answer, err
+}
+
+// rate runs so many tasks and returns how many there were a second, from the first one's start to the last one's end.
+func (s *stand) rate(ctx context.Context, tasks int, flags ...string) (float64, error) {
+	args := slices.Concat([]string{"submit", "--cluster", "mine", "--wait", "--own-dir",
+		"--array", "1-" + strconv.Itoa(tasks)}, flags)
+	out, err := s.run(ctx, append(args, "-q", "--", "/bin/true")...)
+	if err != nil {
+		return 0, err
+	}
+	r, err := asks[corral.Run](ctx, s, "runs", "show", strings.TrimSpace(string(out)))
+	if err != nil {
+		return 0, err
+	}
+	if r.Report == nil || r.Tasks.Done != tasks {
+		return 0, fmt.Errorf("run %d has done %d of %d tasks", r.ID, r.Tasks.Done, tasks)
+	}
+	return float64(tasks) / time.Duration(r.Report.Makespan-r.Report.WaitForWorkers).Seconds(), nil
+}
+
+// chain streams tasks that wait for each other, and returns the milliseconds from each one's end to the next one's
+// start.
+func (s *stand) chain(ctx context.Context, hops int) (gaps []float64, err error) {
+	var dag strings.Builder
+	for i := range hops {
+		fmt.Fprintf(&dag, "JOB t%d true.sub\n", i)
+		if i > 0 {
+			fmt.Fprintf(&dag, "PARENT t%d CHILD t%d\n", i-1, i)
+		}
+	}
+	const job = "executable = /bin/true\ntransfer_executable = false\nqueue\n"
+	err = errors.Join(os.WriteFile(filepath.Join(s.dir, "chain.dag"), []byte(dag.String()), 0o644),
+		os.WriteFile(filepath.Join(s.dir, "true.sub"), []byte(job), 0o644))
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.run(ctx, "run", "chain.dag", "--cluster", "mine", "--stream", "-q")
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := asks[[]api.Task](ctx, s, "runs", "tasks", strings.TrimSpace(string(out)))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(tasks, func(a, b api.Task) int { return a.StartedAt.Compare(b.StartedAt) })
+	for i := range tasks[1:] {
+		gap := tasks[i+1].StartedAt.Sub(tasks[i].EndedAt)
+		gaps = append(gaps, float64(gap)/float64(time.Millisecond))
+	}
+	return gaps, nil
+}
+
+// figures are what was measured: a rate for each round, and the gaps of all chains.
+type figures struct{ jobByJob, streamed, gaps []float64 }
+
+// measure takes all rounds. The two sides take turns, because the machine's own speed moves.
+func (p plan) measure(ctx context.Context, s *stand) (m figures, err error) {
+	for range p.rounds {
+		slow, err := s.rate(ctx, p.jobs)
+		if err != nil {
+			return m, err
+		}
+		fast, err := s.rate(ctx, p.tasks, "--stream")
+		if err != nil {
+			return m, err
+		}
+		gaps, err := s.chain(ctx, p.hops)
+		if err != nil {
+			return m, err
+		}
+		m.jobByJob, m.streamed, m.gaps = append(m.jobByJob, slow), append(m.streamed, fast), append(m.gaps, gaps...)
+		fmt.Fprintf(os.Stderr, "streams: %.1f and %.0f tasks/s, a hop of %.1f ms\n", slow, fast, quantile(gaps, 0.5))
+	}
+	return m, nil
+}
+
+// quantile is one of the values: 0 is the least, 1 the greatest.
+func quantile(all []float64, q float64) float64 {
+	return slices.Sorted(slices.Values(all))[int(q*float64(len(all)-1))]
+}
+
+// markdown is the report: medians, with ranges.
+func (m figures) markdown(p plan) string {
+	var ratios []float64
+	for i := range m.streamed {
+		ratios = append(ratios, m.streamed[i]/m.jobByJob[i])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "No-op tasks on a glidein of %d cpus in an HTCondor pool, %d rounds:\n\n", p.cpus, p.rounds)
+	fmt.Fprint(&b, "| what | median | range |\n| --- | --- | --- |\n")
+	row := func(what, format string, all []float64) {
+		fmt.Fprintf(&b, "| %s | "+format+" | "+format+"–"+format+" |\n", what, quantile(all, 0.5), quantile(all, 0),
+			quantile(all, 1))
+	}
+	row(fmt.Sprintf("%d tasks, a job each, tasks/s", p.jobs), "%.1f", m.jobByJob)
+	row(fmt.Sprintf("%d tasks, streamed, tasks/s", p.tasks), "%.0f", m.streamed)
+	row("**streamed ÷ job by job**", "%.0f", ratios)
+	row(fmt.Sprintf("a hop in a chain of %d, ms", p.hops), "%.1f", m.gaps)
+	fmt.Fprintf(&b, "| of all hops, 99 %% are below, ms | %.1f | |\n", quantile(m.gaps, 0.99))
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package run
+
+import (
+	"context"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// A Once names a request to add tasks, so that its repetition is known.
+type Once struct {
+	Key     string // the Idempotency-Key; empty: there is none
+	Request string // a digest of the request
+}
+
+// AddTask adds a task, or an array, to an open run. What is added is in the run's journal when it returns: from then on
+// a repetition under the same key gets the same numbers, whatever became of the answer.
+func AddTask(ctx context.Context, m *Manager, id corral.RunID, in api.NewTask, of Once) (
+	added api.AddedTasks, err error,
+) {
+	var refused error
+	err = driven(ctx, m, id, func(d *driver) { added, refused = d.add(&in, of) })
+	if err == nil {
+		err = refused
+	}
+	return added, err
+}
+
+// Close lets nothing more be added to an open run. To repeat it changes nothing.
+func Close(ctx context.Context, m *Manager, actor string, id corral.RunID) (corral.Run, error) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	var row corral.Run
+	var refused error
+	err := driven(ctx, m, id, func(d *driver) { row, refused = d.close() })
+	if err == nil {
+		err = refused
+	}
+	if err != nil {
+		return corral.Run{}, err
+	}
+	return row, m.db.Write(ctx, actor, entered(id, "close", nil))
+}
+
+// driven has the driver of a run that goes on call fn. A run that is over, or just coming to its end, is a Conflict.
+func driven(ctx context.Context, m *Manager, id corral.RunID, fn func(*driver)) error {
+	for first := true; ; first = false {
+		d, row, err := driving(ctx, m, id)
+		if err != nil {
+			return err
+		}
+		if d == nil {
+			return corral.Errorf(corral.Conflict, "run %d is %s", id, row.State)
+		}
+		if asked, err := ask(ctx, d, fn); asked || err != nil {
+			return err
+		}
+		if !first { // its driver went twice
+			return corral.Errorf(corral.Unavailable, "run %d is not to be had now: ask again", id)
+		}
+	}
+}
+
+// driving returns what drives a run; nil if the run is over. Right after the start of corrald it waits until runs are
+// driven.
+func driving(ctx context.Context, m *Manager, id corral.RunID) (*driver, corral.Run, error) {
+	if d := m.driver(id); d != nil {
+		return d, corral.Run{}, nil
+	}
+	row, err := readRow(ctx, m.db, id)
+	if err != nil || row.State.Over() {
+		return nil, row, err
+	}
+	select {
+	case <-m.begun:
+	case <-ctx.Done():
+		return nil, row, ctx.Err()
+	}
+	if d := m.driver(id); d != nil {
+		return d, row, nil
+	}
+	if row, err = readRow(ctx, m.db, id); err != nil || row.State.Over() {
+		return nil, row, err
+	}
+	return nil, row, corral.Errorf(corral.Unavailable, "run %d is not driven now: ask again", id)
+}
+
+// add adds to the run what a request says, unless it did so before.
+func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
+	p, id := d.state.plan, d.progress.row.ID
+	if p.grown == nil {
+		return api.AddedTasks{}, corral.Errorf(corral.Conflict, "run %d has a workflow: nothing is added to it", id)
+	}
+	if before, ok := p.grown.keys[of.Key]; ok && of.Key != "" {
+		if before.request != of.Request {
+			const why = "key %q was used before with another request"
+			return api.AddedTasks{}, corral.Errorf(corral.KeyReused, why, of.Key)
+		}
+		return before.added, nil
+	}
+	if state := d.progress.row.State; state != corral.RunRunning {
+		return api.AddedTasks{}, corral.Errorf(corral.Conflict, "run %d is %s", id, state)
+	}
+	if !execution.Takes(d.state.x) {
+		return api.AddedTasks{}, corral.Errorf(corral.Conflict, "run %d is closed: nothing more is added to it", id)
+	}
+	a, err := p.addition(in, of)
+	if err != nil {
+		return api.AddedTasks{}, err
+	}
+	first := len(p.flow.Tasks)
+	if in.Note != "" {
+		if err := p.spoolNote(first, in.Note); err != nil {
+			return api.AddedTasks{}, err
+		}
+	}
+	if err := d.sink.note(execution.Record{At: execution.ToMsec(now()), Added: a}); err != nil {
+		p.dropNote(first)
+		return api.AddedTasks{}, err
+	}
+	d.read()
+	return api.AddedTasks{First: first + 1, Count: int(a.Count)}, nil
+}
+
+// close lets nothing more be added.
+func (d *driver) close() (corral.Run, error) {
+	if d.state.plan.grown == nil {
+		const why = "run %d has a workflow: it ends by itself"
+		return corral.Run{}, corral.Errorf(corral.Conflict, why, d.progress.row.ID)
+	}
+	if execution.Takes(d.state.x) {
+		if err := d.sink.note(execution.Record{At: execution.ToMsec(now()), Closed: true}); err != nil {
+			return corral.Run{}, err
+		}
+		d.read()
+		d.progress.notes.close(d.progress.row.ID)
+	}
+	row := d.progress.row
+	row.Tasks = d.state.x.Counts()
+	return row, nil
+}

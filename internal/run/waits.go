@@ -1,0 +1,148 @@
+package run
+
+import (
+	"context"
+	"slices"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/execution"
+)
+
+// A Choice says which tasks of a run are wanted, and how many of them.
+type Choice struct {
+	After   int64              // place of the task behind which to begin, in the run, from 1
+	Limit   int                // so many at most
+	Numbers []Numbers          // in one of these ranges, which ascend and do not overlap; none: any
+	States  []corral.TaskState // in one of these; none: any
+}
+
+// Numbers are places of tasks in a run, from First to Last.
+type Numbers struct{ First, Last int }
+
+// each calls fn with the indices of the tasks that were asked for by number, of n, ascending and behind After, until fn
+// says to stop.
+func (c *Choice) each(n int, fn func(i int) (more bool)) {
+	ranges := c.Numbers
+	if len(ranges) == 0 {
+		ranges = []Numbers{{1, n}}
+	}
+	for _, r := range ranges {
+		for i := max(r.First-1, int(min(c.After, int64(n)))); i < min(r.Last, n); i++ {
+			if !fn(i) {
+				return
+			}
+		}
+	}
+}
+
+// page collects a page of the rows of n tasks; row makes one, nil if the task is in none of the states. next is the
+// place of the page's last task if there are more, else 0. It counts in the whole run, not among those in the states:
+// tasks change their states between two pages, their places never.
+func (c *Choice) page(n int, row func(i int) *api.Task) (tasks []*api.Task, next int64) {
+	last := c.After
+	c.each(n, func(i int) bool {
+		t := row(i)
+		if t == nil {
+			return true
+		}
+		if len(tasks) == c.Limit {
+			next = last
+			return false
+		}
+		tasks, last = append(tasks, t), int64(i+1)
+		return true
+	})
+	return tasks, next
+}
+
+// in reports whether a state is one of those that are asked for.
+func (c *Choice) in(state corral.TaskState) bool {
+	return len(c.States) == 0 || slices.Contains(c.States, state)
+}
+
+// TaskPage lists a page of the tasks of a run, in the order of its workflow. next is where the next page begins after;
+// 0: there is none.
+func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
+	tasks []*api.Task, next int64, err error,
+) {
+	err = lookThrough(ctx, m, id, func(s *state) {
+		tasks, next = c.page(len(s.plan.flow.Tasks), func(i int) *api.Task {
+			info := s.x.Task(i)
+			if !c.in(info.State) {
+				return nil
+			}
+			return s.row(i, &info)
+		})
+	}, func(_ corral.Run, x *index) {
+		all := x.listed()
+		tasks, next = c.page(len(all), func(i int) *api.Task {
+			if !c.in(all[i].State) {
+				return nil
+			}
+			return &all[i]
+		})
+	})
+	return tasks, next, err
+}
+
+// AwaitTasks returns when the tasks that are asked for by number are over, all of them, or their run is; or when ctx
+// ends, with its error.
+func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) error {
+	d, _, err := driving(ctx, m, id)
+	if err != nil || d == nil {
+		return err
+	}
+	w := &taskWait{choice: c, over: make(chan struct{})}
+	asked, err := ask(ctx, d, func(d *driver) { d.state.waits.add(w, d.state.x) })
+	if err != nil || !asked {
+		return err
+	}
+	defer func() { _, _ = ask(context.WithoutCancel(ctx), d, func(d *driver) { d.state.waits.drop(w) }) }()
+	select {
+	case <-w.over:
+		return nil
+	case <-d.gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// waits are those of requests for tasks of one run. The goroutine of the run's driver owns them.
+type waits []*taskWait
+
+// A taskWait is over when its tasks are.
+type taskWait struct {
+	choice Choice
+	over   chan struct{} // closed then
+}
+
+// add begins a wait.
+func (w *waits) add(t *taskWait, x *execution.Execution) {
+	*w = append(*w, t)
+	w.look(x)
+}
+
+// look ends the waits for tasks that are over. Each looks from the first task that was not over when it looked last.
+func (w *waits) look(x *execution.Execution) {
+	*w = slices.DeleteFunc(*w, func(t *taskWait) bool {
+		open := false
+		t.choice.each(execution.Size(x), func(i int) bool {
+			open = !x.Task(i).State.Over()
+			if !open {
+				t.choice.After = int64(i + 1)
+			}
+			return !open
+		})
+		if !open {
+			close(t.over)
+		}
+		return !open
+	})
+}
+
+// drop forgets a wait.
+func (w *waits) drop(t *taskWait) {
+	*w = slices.DeleteFunc(*w, func(other *taskWait) bool { return other == t })
+}

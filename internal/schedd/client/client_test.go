@@ -1,0 +1,47 @@
+package client
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
+)
+
+// Of two jobs the one of the higher class goes first, and within a class the one of the higher rank.
+func TestPriority(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		class int
+		rank  float64
+		want  int64
+	}{
+		{0, 0, 0}, {0, 59.6, 60}, {0, 1e99, math.MaxInt32}, {0, -1e99, -math.MaxInt32},
+		{1, 60, 1_000_060}, {1, 1e9, 1_999_999}, {2, 0, 2_000_000}, {-1, 60, -999_940}, {1 << 40, 0, math.MaxInt32},
+	} {
+		if got := Priority(tt.class, tt.rank); got != tt.want {
+			t.Errorf("class %d, rank %g: %d, want %d", tt.class, tt.rank, got, tt.want)
+		}
+	}
+}
+
+func TestIDOf(t *testing.T) {
+	t.Parallel()
+	ad := classad.Ad{"ClusterId": int64(12), "ProcId": int64(3)}
+	if got := IDOf(ad); got != (eventlog.JobID{Cluster: 12, Proc: 3}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// A refusal says that there is no such job; everything else is not known.
+func TestUnlessRefused(t *testing.T) {
+	t.Parallel()
+	silent := errors.New("no answer")
+	for _, tt := range []struct{ err, want error }{{nil, nil}, {silent, silent}, {&condor.Refused{Tool: "condor_rm"}, nil}} {
+		if got := unlessRefused(tt.err); !errors.Is(got, tt.want) {
+			t.Errorf("%v becomes %v", tt.err, got)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package notation
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// ErrMemory is a size that Slurm cannot read.
+var ErrMemory = errors.New("invalid memory specification")
+
+// ParseMemory reads a size in MiB, or with a unit: 500, 500M, 2G, 1048576K, 1T. A part of a MiB counts as a whole one,
+// and 0 stands for all that a node has.
+func ParseMemory(text string) (mib int64, err error) {
+	text = strings.TrimPrefix(strings.TrimLeft(text, " "), "+")
+	digits := strings.TrimRight(text, "kKmMgGtTbB")
+	n, ok := number(digits)
+	switch strings.ToUpper(text[len(digits):]) {
+	case "K", "KB":
+		n = (n + 1023) / 1024
+	case "", "M", "MB":
+	case "G", "GB":
+		n <<= 10
+	case "T", "TB":
+		n <<= 20
+	default:
+		ok = false
+	}
+	if !ok || n > maxMemory {
+		return 0, ErrMemory
+	}
+	return n, nil
+}
+
+// maxMemory is more MiB than there are.
+const maxMemory = 1 << 37
+
+// Memory writes MiB with the largest unit that needs no fraction, as squeue and sacct do: 100M, 2G.
+func Memory(mib int64) string {
+	unit := 0
+	for mib != 0 && mib%1024 == 0 && unit < 2 {
+		mib, unit = mib/1024, unit+1
+	}
+	return strconv.FormatInt(mib, 10) + "MGT"[unit:unit+1]
+}

@@ -1,0 +1,66 @@
+package notation
+
+import (
+	"strconv"
+	"strings"
+)
+
+// maxWidth is the most that a number in a file's name is padded to.
+const maxWidth = 10
+
+// Expand fills in a file's name: %j is the job's id, %A the array's, %a the task's number in it, %x the job's name, %u
+// the user, %N the first node, %n and %t the number of node and task in the job, %s the step, %J the job and step. A
+// width, as in %4j, pads numbers with zeros. What values does not hold stays as it is, %% is a %, and a backslash in a
+// name keeps all of it as it is, but for itself.
+func Expand(pattern string, values map[byte]string) string {
+	if strings.Contains(pattern, `\`) {
+		return unescape(pattern)
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] != '%' {
+			b.WriteByte(pattern[i])
+			continue
+		}
+		end := i + 1
+		for end < len(pattern) && pattern[end] >= '0' && pattern[end] <= '9' {
+			end++
+		}
+		if end == len(pattern) { // a % and a width, and no letter
+			b.WriteString(pattern[i:])
+			break
+		}
+		value, known := values[pattern[end]]
+		switch {
+		case pattern[end] == '%':
+			b.WriteByte('%')
+		case !known: // as it is
+			b.WriteString(pattern[i : end+1])
+		default:
+			b.WriteString(pad(value, pattern[i+1:end]))
+		}
+		i = end
+	}
+	return b.String()
+}
+
+// pad writes numbers, and nothing else, with zeros before them.
+func pad(value, width string) string {
+	n, err := strconv.Atoi(width)
+	if _, number := number(value); err != nil || !number {
+		return value
+	}
+	return strings.Repeat("0", max(min(n, maxWidth)-len(value), 0)) + value
+}
+
+// unescape takes away each backslash that stands before something.
+func unescape(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,100 @@
+package notation
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Directive is a line of a script that begins with #SBATCH, as words.
+type Directive struct {
+	Line  int // in the script, from 1
+	Words []string
+}
+
+// CheckScript says what sbatch says of a text that is no script for it.
+func CheckScript(text string) error {
+	first, _, _ := strings.Cut(text, "\n")
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errors.New("Batch script is empty!") //nolint:staticcheck // Slurm's words, as below
+	case !strings.HasPrefix(text, "#!"): // a program, say
+		return errors.New("This does not look like a batch script.  The first\n" + //nolint:staticcheck
+			"line must start with #! followed by the path to an interpreter.\nFor instance: #!/bin/sh")
+	case strings.Contains(text, "\x00"):
+		return errors.New("The Slurm controller does not allow scripts that\n" + //nolint:staticcheck
+			"contain a NULL character '\\0'.")
+	case strings.HasSuffix(first, "\r") || strings.Contains(text, "\r\n"):
+		return errors.New("Batch script contains DOS line breaks (\\r\\n)\n" + //nolint:staticcheck
+			"instead of expected UNIX line breaks (\\n).")
+	}
+	return nil
+}
+
+// Directives returns the #SBATCH lines of a script up to its first command: a line neither empty nor a comment.
+// The error names the line, and has Slurm's words.
+func Directives(script string) ([]Directive, error) {
+	var list []Directive
+	n := 0
+	for line := range bytes.Lines([]byte(script)) {
+		n++ // also empty lines
+		line = bytes.TrimRight(line, "\n")
+		rest, ok := bytes.CutPrefix(line, []byte("#SBATCH"))
+		if ok && len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\t') {
+			words, err := splitWords(string(rest))
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", n, err)
+			}
+			list = append(list, Directive{Line: n, Words: words})
+			continue
+		}
+		if line = bytes.TrimLeft(line, " \t"); len(line) > 0 && line[0] != '#' {
+			break
+		}
+	}
+	return list, nil
+}
+
+// splitWords splits a line as sbatch does: quotes of either kind hold blanks, a backslash the next character, and a #
+// at a word's beginning ends the line.
+func splitWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	inWord, quote, from := false, byte(0), 0 // from is behind the last whole word
+	end := func(at int) {
+		if inWord {
+			words = append(words, word.String())
+			word.Reset()
+			from = at
+		}
+		inWord = false
+	}
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case quote != 0 && c == quote: // its end
+			quote = 0
+		case c == '\\' && i+1 < len(line) && quote != '\'':
+			i++
+			word.WriteByte(line[i])
+			inWord = true
+		case quote != 0:
+			word.WriteByte(c)
+		case c == '"' || c == '\'':
+			quote, inWord = c, true
+		case c == ' ' || c == '\t':
+			end(i)
+		case c == '#' && !inWord:
+			return words, nil
+		default:
+			word.WriteByte(c)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("Unmatched `%c` in [%s]", quote, line[from:]) //nolint:staticcheck
+	}
+	end(len(line))
+	return words, nil
+}

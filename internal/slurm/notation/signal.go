@@ -1,0 +1,63 @@
+package notation
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ErrSignal is a signal that Slurm cannot read.
+var ErrSignal = errors.New("invalid signal specification")
+
+// signals has the names that Slurm knows.
+var signals = map[string]syscall.Signal{
+	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "QUIT": syscall.SIGQUIT, "ABRT": syscall.SIGABRT,
+	"KILL": syscall.SIGKILL, "ALRM": syscall.SIGALRM, "TERM": syscall.SIGTERM, "USR1": syscall.SIGUSR1,
+	"USR2": syscall.SIGUSR2, "URG": syscall.SIGURG, "CONT": syscall.SIGCONT, "STOP": syscall.SIGSTOP,
+	"TSTP": syscall.SIGTSTP, "TTIN": syscall.SIGTTIN, "TTOU": syscall.SIGTTOU, "XCPU": syscall.SIGXCPU,
+}
+
+// ParseSignal reads a signal's name, with or without SIG, or its number.
+func ParseSignal(text string) (int, error) {
+	if n, ok := number(text); ok && n > 0 && n < 65 {
+		return int(n), nil
+	}
+	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
+	if s, ok := signals[name]; ok {
+		return int(s), nil
+	}
+	return 0, ErrSignal
+}
+
+// ParseWarning reads what follows --signal: [B:]SIGNAL[@SECONDS]. A job gets it a minute before its end if no time is
+// said.
+func ParseWarning(text string) (*Warning, error) {
+	w := Warning{Before: time.Minute}
+	rest := text
+	if flags, after, ok := strings.Cut(text, ":"); ok {
+		for _, flag := range strings.ToUpper(flags) {
+			switch flag {
+			case 'B':
+				w.Batch = true // and the steps get none
+			case 'R': // may overlap with reservations, which there are none of
+			default:
+				return nil, ErrSignal
+			}
+		}
+		rest = after
+	}
+	name, before, timed := strings.Cut(rest, "@")
+	if timed {
+		n, ok := number(before)
+		if !ok || n > 65535 {
+			return nil, ErrSignal
+		}
+		w.Before = time.Duration(n) * time.Second
+	}
+	var err error
+	if w.Signal, err = ParseSignal(name); err != nil {
+		return nil, err
+	}
+	return &w, nil
+}
