@@ -147,7 +147,11 @@ func part(f io.Reader, after, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// A telling makes one answer.
+// A telling makes one answer. It begins with the place of the question, and what it has told moves that place: told
+// gets a bit for each task of which nothing can follow, and open has how far each of the others was told.
+//
+// An answer has bounds, so that no listener makes corrald read a whole run at once: complete says whether everything
+// there was fits, and only then may the listener be told that the run is over.
 type telling struct {
 	tasks []*api.Task
 	ended bool // the run is, and with it all attempts
@@ -228,7 +232,8 @@ func (t *telling) over(i int) bool {
 	return t.ended || s == corral.TaskDone || s == corral.TaskFailed || s == corral.TaskSkipped
 }
 
-// task tells of one task, attempt by attempt.
+// task tells of one task, attempt by attempt: who listens from the beginning also sees what earlier attempts printed,
+// and an attempt that ends between two questions is told to its end before the next one begins.
 func (t *telling) task(i int) error {
 	task := t.tasks[i]
 	o, begun := t.open[i]

@@ -32,7 +32,8 @@ func scriptOf(tasks []*workflow.Task, outputs []string) string {
 	return s.String()
 }
 
-// writeTask writes the part of a script that runs one task.
+// writeTask writes the part of a script that runs one task: it lays out the task's folder, starts the process with its
+// streams, and takes from the folder what the task is said to make.
 func writeTask(s *strings.Builder, t *workflow.Task) {
 	name := func(file string) string { // in the task's folder
 		if name := t.Names[file]; name != "" {

@@ -110,6 +110,7 @@ func waited(r *row) time.Duration {
 
 // jobTRES lists what the job takes, in the order of the database.
 func jobTRES(r *row) string { return fmt.Sprintf("billing=%d,", r.Spec.Size.CPUs) + stepTRES(r) }
+
 // stepTRES lists what a step was given, as sacct names it: a step has cpus and memory, and no billing, which is
 // the job's.
 func stepTRES(r *row) string {
