@@ -111,8 +111,7 @@ func waited(r *row) time.Duration {
 // jobTRES lists what the job takes, in the order of the database.
 func jobTRES(r *row) string { return fmt.Sprintf("billing=%d,", r.Spec.Size.CPUs) + stepTRES(r) }
 
-// stepTRES lists what a step was given, as sacct names it: a step has cpus and memory, and no billing, which is
-// the job's.
+// stepTRES lists what a step was given, as sacct names it: without billing, which is the job's.
 func stepTRES(r *row) string {
 	text := fmt.Sprintf("cpu=%d,", r.Spec.Size.CPUs)
 	if r.Spec.Size.GPUs > 0 {
@@ -243,8 +242,7 @@ func ParseAcct(words []string, getenv func(string) string, me string) (*Acct, er
 	return a, err
 }
 
-// option takes one option of sacct. Those of the filter are common to all commands; what is wrong with them is
-// said in sacct's own words, which differ from squeue's.
+// option takes one option of sacct. What is wrong with the filter's is said in its own words, not squeue's.
 func (a *Acct) option(g notation.Given) (err error) {
 	switch g.Name {
 	case "jobs":
