@@ -58,6 +58,7 @@ func Open(path string) (Folder, error) {
 // Found returns the folder of which a command is that was called by a name, as argv[0] has it; getenv finds variables.
 // A name without a slash was found on PATH. In a job CORRAL_SHIM names the folder, however its script was called.
 func Found(name string, getenv func(string) string) (Folder, error) {
+	// Not os.Executable: that is where the links lead to.
 	at := name
 	if filepath.Base(name) == name {
 		var err error
@@ -90,6 +91,7 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	if f, err = Open(path); corral.KindOf(err) != corral.NotFound {
 		return f, false, err
 	}
+	// Without a note what has such a name is somebody else's.
 	for _, name := range Names() {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
 			const has = "it has a file %s already: name a folder of its own"
@@ -97,6 +99,8 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 		}
 	}
 	f = Folder{Path: path, Server: server, Cluster: cluster, Key: "shim-" + rand.Text()}
+	// Two commands at the same time may get here. One of the links is the first; the other command takes over what the
+	// first has noted, and asks for the same run.
 	fresh, err := os.CreateTemp(path, Note+".*")
 	if err != nil {
 		return f, false, corral.ErrorAt(corral.Invalid, path, "%w", err)

@@ -1,5 +1,11 @@
 package slurm
 
+// Whether workers see a directory is known only to them. Each step looks before it begins anything, and ends if its
+// job's directory is not there or is another one. So nothing wrong can happen; but a thousand jobs would fail one by
+// one where one sentence of sbatch would do. Therefore the first job on a file system has the workers look before it is
+// made: as many tasks as there are workers, which come and go in milliseconds. What was seen once is not asked again:
+// the note of it is the folder's, so that other shims ask for themselves.
+
 import (
 	"cmp"
 	"crypto/rand"

@@ -65,6 +65,7 @@ func lower(soft map[string]uint64) (back func(), err error) {
 			return back, fmt.Errorf("looking at the limit %s: %w", name, err)
 		}
 		was[r.number] = limit
+		// A worker may have less than the machine where sbatch was called. To go beyond the hard limit takes root.
 		limit.Cur = min(soft[name], limit.Max)
 		if err := syscall.Setrlimit(r.number, &limit); err != nil {
 			back()
