@@ -140,6 +140,9 @@ type LogPart struct {
 	File  string // that the last execution left: stdout, stderr or record.json; or that its scripts printed: pre, post
 	After int64  // bytes to leave out at the beginning
 	Last  int64  // bytes at the end to answer with at most, whatever After says; 0: all
+
+	// Wait is how long to wait for more than After, while there may be; 0: not at all.
+	Wait time.Duration
 }
 
 // RunTaskLog returns a part of a file of a task. A file that the task has not is a NotFound error.
@@ -149,6 +152,9 @@ func (c *Client) RunTaskLog(ctx context.Context, id corral.RunID, task string, p
 		if n > 0 {
 			q.Set(name, strconv.FormatInt(n, 10))
 		}
+	}
+	if part.Wait > 0 {
+		q.Set("timeout_s", strconv.FormatFloat(part.Wait.Seconds(), 'f', -1, 64))
 	}
 	path := runPath(id) + "/tasks/" + url.PathEscape(task) + "/log"
 	return c.do(ctx, call{method: http.MethodGet, path: path, query: q})

@@ -5,7 +5,7 @@ package main
 
 import (
 	"cmp"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/internal/pause"
+	"github.com/corral-pilot/corral/internal/follow"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
 )
@@ -54,7 +54,8 @@ func runsCommand(p *printer) *cli.Command {
 			}, &cli.StringFlag{Name: "file", Value: "stderr",
 				Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json; or what its scripts " +
 					"printed: pre or post"},
-				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on until the task's attempt is over"}),
+				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
+					Usage: "go on until the task's attempt is over; without a TASK all of them, until the run is"}),
 			runs.several("remove",
 				func(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 					return removeRuns(c, p, cl, which)
@@ -214,38 +215,20 @@ func runLog(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
 	return err
 }
 
-// logPause is how long a log that is followed is left alone. People read no faster.
-const logPause = 500 * time.Millisecond
-
-// followLog prints what a task writes until it has a record: its last attempt is over. A file that is not there yet is
-// waited for; that of a task which will not begin any more is not found.
+// followLog prints what a task writes, or all tasks, as they write it.
 func followLog(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) error {
 	file := c.String("file")
-	if c.NArg() == 1 || file != "stdout" && file != "stderr" {
-		return corral.ErrorAt(corral.Invalid, "--follow", "goes with a task, and its stdout or stderr")
+	switch {
+	case c.NArg() > 1 && file != "stdout" && file != "stderr" || c.NArg() == 1 && c.IsSet("file"):
+		return corral.ErrorAt(corral.Invalid, "--follow", "goes with stdout or stderr of a task, or with all of a run")
+	case c.NArg() > 1:
+		return follow.Log(c.Context, cl, follow.TaskLog{Run: id, Task: c.Args().Get(1), File: file}, p.out)
+	case p.format == formJSON:
+		lines := json.NewEncoder(p.out)
+		return follow.Outputs(c.Context, cl, id, func(piece api.OutputPiece) error { return lines.Encode(piece) })
 	}
-	task := c.Args().Get(1)
-	for read := int64(0); ; {
-		r, err := cl.Run(c.Context, id)
-		if err != nil {
-			return err
-		}
-		_, err = cl.RunTaskLog(c.Context, id, task, api.LogPart{File: "record.json"})
-		over := err == nil || r.State.Over()
-		// after the record, so that it is whole
-		b, err := cl.RunTaskLog(c.Context, id, task, api.LogPart{File: file, After: read})
-		if err == nil {
-			read += int64(len(b))
-			_, err = p.out.Write(b)
-		}
-		var none *api.Problem
-		if over || err != nil && !(errors.As(err, &none) && none.Kind == corral.NotFound && none.Place == "file") {
-			return err
-		}
-		if !pause.For(c.Context, logPause) {
-			return c.Context.Err()
-		}
-	}
+	merged := follow.Merged{W: p.out}
+	return follow.Outputs(c.Context, cl, id, merged.Show)
 }
 
 // showRun prints a run, and its report once it is over.

@@ -3,8 +3,8 @@
 //
 // A starter asks a plugin once for its methods (Methods), and then starts it for all URLs of a job at once (Run): each
 // is an ad in one file, and what became of each is an ad in another. HTCondor holds a job of which an input was not
-// fetched, with the reason that stands there: so reasons are sentences for the job's owner. What may pass is tried again
-// before that, since nothing releases a job that is held.
+// fetched, with the reason that stands there: so reasons are sentences for the job's owner. What may pass is tried
+// again before that, since nothing releases a job that is held.
 //
 // Of other methods the plugin knows that there are some. In a pool where nobody else could serve them it claims them,
 // and refuses with a reason: HTCondor would leave the job idle without one.

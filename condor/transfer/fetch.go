@@ -94,9 +94,9 @@ func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 	if err != nil {
 		return 0, errors.New("an input of the job is no URL that can be read") // it might have a password in it
 	}
-	if scheme := strings.ToLower(u.Scheme); !slices.Contains(strings.Split(served, ","), scheme) {
-		return 0, fmt.Errorf("%s: this worker fetches by http and https, and not by %s: name a file instead, or have the "+
-			"job itself fetch it", u.Redacted(), u.Scheme)
+	if !slices.Contains(strings.Split(served, ","), strings.ToLower(u.Scheme)) {
+		return 0, fmt.Errorf("%s: this worker fetches by http and https, and not by %s: name a file instead, or have "+
+			"the job itself fetch it", u.Redacted(), u.Scheme)
 	}
 	for try := 0; ; try++ {
 		bytes, err = p.once(ctx, u, r.File)

@@ -14,7 +14,7 @@ var layers = [][]string{
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
-	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
+	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
 	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream"},
 	{"internal/condorpool", "internal/gate"},
@@ -136,7 +136,8 @@ var edges = map[string]map[string]string{
 	},
 	"internal/personal": {
 		"api": "asks corrald", "internal/descriptor": "what corrald is not to have",
-		"internal/input": "opens files of a user whom root examines", "internal/runas": "as whom root starts it",
+		"internal/input": "opens files of a user whom root examines", "internal/order": "tells worker jobs from others",
+		"internal/runas":   "as whom root starts it",
 		"internal/version": "compares programs", "internal/xdg": "where it lives", root: "error kinds",
 	},
 	"internal/pilot/attempt": {
@@ -290,7 +291,8 @@ var edges = map[string]map[string]string{
 		"internal/pilot/process": "starts workers", "staging": "keeps packages that are in use", root: "outcomes",
 	},
 	"internal/run": {
-		"api": "what a new run is made of", "embedded/dispatch": "sinks",
+		"internal/output": "which file is asked for",
+		"api":             "what a new run is made of", "embedded/dispatch": "sinks",
 		"embedded/executor": "marks of directories, the environment of tasks", "embedded/parcel": "spools in runs' directories",
 		"clustering": "which tasks are a job", "internal/disk": "where runs are", "internal/execution": "decides",
 		"internal/input": "bounds what it reads of a run's directory", "internal/pause": "before another try",
@@ -302,6 +304,9 @@ var edges = map[string]map[string]string{
 	"internal/rerun": {
 		"api": "what a new run is made of", "internal/input": "bounds what it reads",
 		"workflow": "compares workflows", "workflow/dagman": "rescue files", root: "earlier runs",
+	},
+	"internal/output": {
+		"api": "what it answers", "internal/pause": "between looks", root: "tasks, error kinds",
 	},
 	"internal/script":           {},
 	"internal/slurm/notation":   {},
@@ -337,8 +342,8 @@ var edges = map[string]map[string]string{
 	"internal/condorpool": {
 		"internal/matching": "what jobs need",
 		"condor":            "runs pools", "condor/classad": "slots, schedds", "internal/run": "queues of clusters",
-		"internal/stream": "queues of worker jobs",
-		"internal/store":  "which pools there are", root: "clusters, workers, tokens",
+		"internal/order": "tells worker jobs from others", "internal/stream": "queues of worker jobs",
+		"internal/store": "which pools there are", root: "clusters, workers, tokens",
 	},
 	"internal/gate": {
 		"internal/matching": "what jobs need",
@@ -379,8 +384,8 @@ var edges = map[string]map[string]string{
 		"workflow/wfformat": "reads what is planned", root: "nouns",
 	},
 	"internal/server/tasks": {
-		"api": "the contract", "internal/request": "judges requests", "internal/rest": "answers requests",
-		"internal/run": "has the tasks", "internal/store": "keeps answers", root: "runs",
+		"api": "the contract", "internal/output": "waits for what tasks print", "internal/request": "judges requests",
+		"internal/rest": "answers requests", "internal/run": "has the tasks", "internal/store": "keeps answers", root: "runs",
 	},
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
@@ -421,7 +426,7 @@ var edges = map[string]map[string]string{
 	"cmd/corral": {
 		"api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
-		"internal/pause": "follows a log", "internal/picture": "draws plans", "internal/report": "verb report",
+		"internal/picture": "draws plans", "internal/report": "verb report",
 		"internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",

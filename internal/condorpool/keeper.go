@@ -295,6 +295,7 @@ func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterM
 	}
 	k.lost()
 	if move == corral.ClusterRemoved {
+		k.clear(ctx, c)
 		k.shared.forget()
 		if err := os.RemoveAll(k.dir.path); err != nil {
 			return k.fail(ctx, c, err)
@@ -302,6 +303,18 @@ func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterM
 		k.releases.prune()
 	}
 	return k.row.move(ctx, c.State, move, "", "")
+}
+
+// clear takes what is left of worker jobs out of the queue of a pool that goes on without us. One that does not answer
+// keeps them: they leave by themselves when they do not find corrald.
+func (k *keeper) clear(ctx context.Context, c corral.Cluster) {
+	s := k.shared.streamed()
+	if s == nil || !c.Attached {
+		return
+	}
+	if err := s.Clear(ctx); err != nil {
+		k.lg.Warn("worker jobs are left in a pool", "error", err)
+	}
 }
 
 // fail records why what the row asked for could not be done. The cluster waits in FAILED until somebody asks for

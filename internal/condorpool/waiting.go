@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/internal/matching"
-	"github.com/corral-pilot/corral/internal/stream"
+	"github.com/corral-pilot/corral/internal/order"
 )
 
 // jobAttributes are what is asked of each job that waits.
@@ -20,7 +20,7 @@ var jobAttributes = []string{"RequestCpus", "RequestMemory", "RequestGPUs", "Req
 // just ended is still claimed, and so not free, but the schedd gives it the next job at once. Worker jobs do not count,
 // but the tasks that wait for them, of which the schedd does not know.
 const idleJobs = "JobStatus == 1 && JobUniverse == 5 && time() - EnteredCurrentStatus >= 3 && " +
-	stream.Attribute + " is undefined"
+	order.StreamAttribute + " is undefined"
 
 // Waiting returns what the idle jobs in the queue of a READY cluster need, the most urgent first. It asks the schedd.
 func (p *Keepers) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.Class, error) {

@@ -54,7 +54,8 @@ type matrix struct {
 }
 
 // supply sees to it that all workers are there. A pilot that was killed some times in a row comes again after minutes
-// only; then other glideins take the place of both.
+// only; then other glideins take the place of both, behind one that ends well: three bad ends in a row would keep the next
+// from the site.
 func (m *matrix) supply() {
 	m.t.Helper()
 	if len(m.held) > 0 && m.connected() == m.workers {
@@ -62,6 +63,8 @@ func (m *matrix) supply() {
 	}
 	if len(m.held) > 0 {
 		m.must(append([]string{"glidein", "remove", "--now", "--wait"}, m.held...)...)
+		good := m.must(append([]string{"glidein", "create", "--idle", "1s", "-q"}, m.glidein...)...)
+		m.must("glidein", "wait", good, "--for", "FINISHED")
 	}
 	m.held = nil
 	for range 2 {

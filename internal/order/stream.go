@@ -10,6 +10,8 @@ import (
 const (
 	StreamCommand = "stream"      // the pilot's command; its argument is the job's number
 	StreamFile    = "stream.json" // comes with the job: a Stream
+	// StreamAttribute of a worker job's ad names the stream that it belongs to; other jobs do not have it.
+	StreamAttribute = "CorralStream"
 	// Attributes of a glidein's ad: the addresses of corrald's worker port, with blanks between them, and the digest of
 	// its certificate.
 	HomeAttribute, HomeDigestAttribute = "CorralHome", "CorralHomeDigest"

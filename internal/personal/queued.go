@@ -10,6 +10,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/order"
 )
 
 // askTime is how long a pool's queue may take to answer.
@@ -57,7 +58,8 @@ func (c Corrald) queued(ctx context.Context, cl *api.Client, k corral.Cluster) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	const waiting = "JobStatus =!= 3 && JobStatus =!= 4" // neither removed nor completed
+	// Neither removed nor completed, and no worker job: those are corrald's, and have nothing to do without runs.
+	const waiting = "JobStatus =!= 3 && JobStatus =!= 4 && " + order.StreamAttribute + " is undefined"
 	cmd := exec.CommandContext(ctx, filepath.Join(env.Path[0], "condor_q"), "-allusers", "-constraint", waiting,
 		"-format", "%d.", "ClusterId", "-format", "%d\n", "ProcId")
 	cmd.Dir = "/"

@@ -157,6 +157,23 @@ func (a *Adapter) UntilStop(ctx context.Context, work func(context.Context) erro
 	return err
 }
 
+// Ask answers a question that is too long for a path. Nothing changes by it, so it needs no key.
+func Ask[In, Out any](a *Adapter, c *Call, answer func(context.Context, In) (Out, error)) error {
+	var in In
+	if _, err := Decode(c, &in); err != nil {
+		return err
+	}
+	var out Out
+	err := a.UntilStop(c.Context(), func(ctx context.Context) (err error) {
+		out, err = answer(ctx, in)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(out)
+}
+
 // onceKey returns the request's idempotency key and what it binds: method, target and body.
 func onceKey(c *Call, body []byte) (store.OnceKey, error) {
 	r := c.echo.Request()

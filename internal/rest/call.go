@@ -28,8 +28,8 @@ func Get(path string, answer func(*Call) error, parameters ...string) Route {
 }
 
 // Post is a route that creates something, or sets something going.
-func Post(path string, answer func(*Call) error) Route {
-	return Route{http.MethodPost, path, nil, answer, api.MaxBody}
+func Post(path string, answer func(*Call) error, parameters ...string) Route {
+	return Route{http.MethodPost, path, parameters, answer, api.MaxBody}
 }
 
 // Put is a route that makes what its path names.

@@ -128,6 +128,30 @@ func (r Resource[T]) Get(c *Call) error {
 	return c.JSON(v)
 }
 
+// While has do wait for something of the object that the path names, for as long as ?timeout_s= says; without it do
+// gets a ctx that is over. It returns the object as it was before.
+func (r Resource[T]) While(
+	c *Call, do func(ctx context.Context, load func(context.Context) (T, error)) error,
+) (T, error) {
+	timeout := c.Query.Timeout()
+	if err := c.Query.Err(); err != nil {
+		var none T
+		return none, err
+	}
+	if !c.Query.Has("timeout_s") {
+		timeout = 0
+	}
+	v, err := r.Load(c.Context(), c)
+	if err != nil {
+		return v, err
+	}
+	return v, r.UntilStop(c.Context(), func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return do(ctx, func(ctx context.Context) (T, error) { return r.Load(ctx, c) })
+	})
+}
+
 // watch loads the object again after each of its changes until it is done or ctx's deadline is over. The first look
 // only finds out which object it is: to miss no change, a look must come after the channels that announce the next
 // one.

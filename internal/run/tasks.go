@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/internal/output"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -86,26 +87,28 @@ func ask(ctx context.Context, d *driver, fn func(*driver)) (asked bool, err erro
 	}
 }
 
-// Log opens a file that an attempt at a task left, or its scripts: one of Logs. attempt 0 is the last one. The caller
+// Log opens a file that an attempt at a task left, or its scripts: one of Logs. The caller
 // closes it. A task, an attempt or a file that is not there is a NotFound error. What a packed attempt would have left
 // is told from the journal.
-func (m *Manager) Log(
-	ctx context.Context, id corral.RunID, task string, attempt int, which string,
-) (io.ReadCloser, error) {
+func (m *Manager) Log(ctx context.Context, id corral.RunID, of output.File) (io.ReadCloser, error) {
 	var t logged
 	var r room
 	var asked error
 	err := lookThrough(ctx, m, id, func(s *state) {
 		r = room{s.plan.run, layout{s.plan.dir}, s.plan.pack}
-		t, asked = s.task(task)
+		t, asked = s.task(of.Task)
 	}, func(row corral.Run, x *index) {
 		r = room{row.ID, layout{row.Dir}, !row.Options.KeepTasks}
-		t, asked = x.task(id, task)
+		t, asked = x.task(id, of.Task)
 	})
 	if err := cmp.Or(err, asked); err != nil {
 		return nil, err
 	}
-	places, packed, err := r.places(t, attempt, which)
+	if of.Printed && (of.Name == LogStdout && t.stdout != stream{} || of.Name == LogStderr && t.stderr != stream{}) {
+		return nil, corral.ErrorAt(corral.NotFound, "file", "task %s has its %s in a file of run %d",
+			of.Task, of.Name, id)
+	}
+	places, packed, err := r.places(t, of.Attempt, of.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +122,9 @@ func (m *Manager) Log(
 		}
 	}
 	if packed != nil && packed.gone() {
-		return packed.open(which)
+		return packed.open(of.Name)
 	}
-	return nil, corral.ErrorAt(corral.NotFound, "file", "task %s of run %d left no %s", task, id, which)
+	return nil, corral.ErrorAt(corral.NotFound, "file", "task %s of run %d left no %s", of.Task, id, of.Name)
 }
 
 // A place is where a file may be; links that lead out of dir are not followed.

@@ -96,6 +96,7 @@ var schemas = map[string]any{
 	"Run": corral.Run{}, "RunOptions": corral.RunOptions{}, "RunTasks": corral.RunTasks{}, "RunReport": corral.RunReport{},
 	"RunList": api.List[corral.Run]{}, "DryRun": api.DryRun{}, "DryRunTask": api.DryRunTask{}, "TaskChoice": api.TaskChoice{},
 	"NewTask": api.NewTask{}, "TaskWait": api.Wait{}, "AddedTasks": api.AddedTasks{},
+	"Output": api.Output{}, "OutputPiece": api.OutputPiece{}, "OutputPlace": api.OutputPlace{}, "OutputFile": api.OutputFile{},
 	"NewPlan": api.NewPlan{}, "NextRun": api.NextRun{}, "NewGoal": plan.Goal{}, "NewAmount": cost.Amount{}, "Plan": corral.Plan{},
 	"NewScale": api.NewScale{}, "Scale": corral.Scale{},
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "PlanAsked": plan.Asked{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},

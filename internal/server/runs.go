@@ -134,25 +134,16 @@ func (h *runHandlers) complete(ctx context.Context, in *api.NewRun) (corral.Clus
 
 // dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
 func (h *runHandlers) dryRun(c *rest.Call) error {
-	var in api.NewRun
-	if _, err := rest.Decode(c, &in); err != nil {
-		return err
-	}
-	if in.Open {
-		return corral.ErrorAt(corral.Invalid, "open", "an open run has no workflow to be looked at")
-	}
-	var answer api.DryRun
-	err := h.UntilStop(c.Context(), func(ctx context.Context) error {
+	return rest.Ask(h.Adapter, c, func(ctx context.Context, in api.NewRun) (answer api.DryRun, err error) {
+		if in.Open {
+			return answer, corral.ErrorAt(corral.Invalid, "open", "an open run has no workflow to be looked at")
+		}
 		cluster, err := h.complete(ctx, &in)
 		if err == nil {
 			answer, err = h.runs.DryRun(ctx, cluster, in)
 		}
-		return err
+		return answer, err
 	})
-	if err != nil {
-		return err
-	}
-	return c.JSON(answer)
 }
 
 // move is a change that internal/run commits by itself, because it touches the run's journal or directory too; the

@@ -42,6 +42,7 @@ func Names() []string {
 
 // Open reads a folder's note.
 func Open(path string) (Folder, error) {
+	// Where it is it says itself: folders are moved, and file systems mounted elsewhere.
 	f := Folder{Path: path}
 	b, err := input.ReadFile(filepath.Join(path, Note), 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,6 +121,7 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 
 // Link notes the run and makes the links to a program, as many as are missing.
 func (f Folder) Link(program string) error {
+	// Written only when it changes: repeating the command does not touch what commands are just reading.
 	b, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -151,6 +153,7 @@ func (f Folder) Remove() error {
 			return corral.ErrorAt(corral.Invalid, f.Path, "%w", err)
 		}
 	}
+	// Whoever has it first on PATH finds the commands of the system again, if there are any.
 	_ = os.Remove(f.Path) // which fails if it holds something else
 	return nil
 }

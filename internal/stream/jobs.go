@@ -11,9 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/schedd/client"
 )
 
-// Names of attributes in the ads of worker jobs. Attribute has the stream's own name for its value.
+// Names of attributes in the ads of worker jobs.
 const (
-	Attribute        = "CorralStream"
 	numberAttribute  = "CorralStreamNumber"
 	glideinAttribute = "CorralStreamGlidein"
 	cpusAttribute    = "CorralStreamCpus"
@@ -77,8 +76,8 @@ func describe(name, dir string, first int64, starts []Order) condor.Submit {
 		Requirements: requirements, Request: condor.Request{Cpus: 1, MemoryMiB: 1, DiskMiB: 1},
 		Transfer: condor.Transfer{When: "YES", Input: []string{order.StreamFile}, Output: []string{}},
 		Attributes: classad.Ad{
-			Attribute:     name,
-			"RequestCpus": classad.Expr(requestCPUs), "RequestMemory": classad.Expr(requestMemory),
+			order.StreamAttribute: name,
+			"RequestCpus":         classad.Expr(requestCPUs), "RequestMemory": classad.Expr(requestMemory),
 			"RequestDisk": int64(1) << 10,
 		},
 	}

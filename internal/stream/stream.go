@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/schedd/client"
 )
 
@@ -32,6 +33,8 @@ type Config struct {
 type Stream struct {
 	dispatcher *dispatch.Dispatcher
 	roll       *roll
+	client     client.Client
+	name       string // in the schedd
 	digest     string
 	quit       context.CancelFunc
 	done       chan struct{} // closed when the keeper is gone
@@ -54,9 +57,12 @@ func Open(lg *slog.Logger, cfg Config) (*Stream, error) {
 	}
 	d := dispatch.New(lg, cfg.Dispatch)
 	ctx, quit := context.WithCancel(context.Background())
-	s := &Stream{dispatcher: d, roll: r, digest: n.digest(), quit: quit, done: make(chan struct{})}
+	s := &Stream{
+		dispatcher: d, roll: r, digest: n.digest(), name: n.Name, quit: quit, done: make(chan struct{}),
+		client: client.Client{Tools: cfg.Tools, Attribute: order.StreamAttribute},
+	}
 	k := &keeper{
-		lg: lg, cfg: cfg, client: client.Client{Tools: cfg.Tools, Attribute: Attribute}, note: n,
+		lg: lg, cfg: cfg, client: s.client, note: n,
 		dispatcher: d, roll: r, fresh: map[int64]bool{},
 	}
 	go func() {
@@ -65,6 +71,9 @@ func Open(lg *slog.Logger, cfg Config) (*Stream, error) {
 	}()
 	return s, nil
 }
+
+// Clear removes all worker jobs, of a cluster that is about to be forgotten.
+func (s *Stream) Clear(ctx context.Context) error { return s.client.RemoveAll(ctx, s.name) }
 
 // Close ends the dealings with worker jobs and runs. Worker jobs go on, and look for a successor.
 func (s *Stream) Close() {

@@ -8,11 +8,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/output"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
@@ -37,7 +39,8 @@ func (h *Handlers) Routes() []rest.Route {
 		rest.Post("/v1/runs/:id/tasks", h.add).WithBody(api.MaxTaskBody),
 		rest.Post("/v1/runs/:id/tasks/retry", h.ask((*run.Manager).RetryTasks)),
 		rest.Post("/v1/runs/:id/tasks/cancel", h.ask((*run.Manager).CancelTasks)),
-		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file", "after", "last"),
+		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file", "after", "last", "timeout_s"),
+		rest.Post("/v1/runs/:id/output", h.output, "timeout_s"),
 	}
 }
 
@@ -154,18 +157,38 @@ func (h *Handlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error
 
 // log answers with a file that a task's last execution left, or its scripts, in the run's directory on corrald's host.
 func (h *Handlers) log(c *rest.Call) error {
-	file, after, last := c.Query.OneOf("file", run.Logs()...), c.Query.Number("after"), c.Query.Number("last")
-	if err := c.Query.Err(); err != nil {
-		return err
-	}
-	r, err := h.Load(c.Context(), c)
+	after, last := c.Query.Number("after"), c.Query.Number("last")
+	f := output.File{Task: c.Param("task"), Name: c.Query.OneOf("file", run.Logs()...)}
+	r, err := h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) error {
+		return output.Await(ctx, source{h.runs}, load, f, after)
+	})
 	if err != nil {
 		return err
 	}
-	f, err := h.runs.Log(c.Context(), r.ID, c.Param("task"), 0, file)
+	content, err := h.runs.Log(c.Context(), r.ID, f)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return c.FilePart(f, after, last)
+	defer content.Close()
+	return c.FilePart(content, after, last)
+}
+
+// output answers with what the tasks of a run print, once they do.
+func (h *Handlers) output(c *rest.Call) error {
+	return rest.Ask(h.Adapter, c, func(_ context.Context, since api.OutputPlace) (out api.Output, err error) {
+		_, err = h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) (err error) {
+			out, err = output.Next(ctx, source{h.runs}, load, since)
+			return err
+		})
+		return out, err
+	})
+}
+
+// A source tells package output of runs.
+type source struct{ *run.Manager }
+
+// Tasks lists all tasks of a run.
+func (s source) Tasks(ctx context.Context, id corral.RunID) ([]*api.Task, error) {
+	tasks, _, err := run.TaskPage(ctx, s.Manager, id, run.Choice{Limit: math.MaxInt})
+	return tasks, err
 }

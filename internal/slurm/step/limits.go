@@ -28,6 +28,7 @@ var resources = map[string]resource{
 
 // SoftLimits reads /proc/PID/limits: the soft limits of a process by the names of resources.
 func SoftLimits(text []byte) map[string]uint64 {
+	// A line is a label, which may have blanks, then the soft limit, the hard one, and a unit.
 	soft := map[string]uint64{}
 	for line := range bytes.Lines(text) {
 		for name, r := range resources {
