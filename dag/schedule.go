@@ -53,6 +53,9 @@ func newScheduler(g *Graph, cost []time.Duration, need []int) *scheduler {
 	return s
 }
 
+// run plays the schedule on so many free cpus and returns when its last node ends. Whenever cpus become free it
+// starts, of the nodes that fit, the one of the highest rank, as HEFT's list scheduling does; what ends in the
+// same instant is taken together, so that the order of equal ends does not matter.
 func (s *scheduler) run(free int) time.Duration {
 	var now time.Duration
 	for i, m := range s.missing {

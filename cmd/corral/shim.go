@@ -53,6 +53,7 @@ func makeShim(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
+	// All that can be wrong has been looked at by now: there are the program, corrald and the cluster.
 	f, made, err := slurm.Claim(c.Args().First(), cl.Server(), cluster.Name)
 	if err != nil {
 		return err
@@ -68,6 +69,7 @@ func makeShim(c *cli.Context, p *printer) error {
 		}
 		return err
 	}
+	// The links come last: a folder that has commands has a run.
 	f.Run = run.ID
 	if err := f.Link(program); err != nil {
 		return err
@@ -79,7 +81,7 @@ func makeShim(c *cli.Context, p *printer) error {
 	return err
 }
 
-// unsure reports whether it is not known if a run was made.
+// unsure reports whether it is not known if a run was made. A refusal is certain: then there is none.
 func unsure(err error) bool {
 	kind := corral.KindOf(err)
 	return kind == corral.Unknown || kind == corral.Unavailable || kind == corral.Timeout
@@ -103,6 +105,12 @@ func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, erro
 		}, f.Key)
 	}
 	run, err := cl.Run(c.Context, f.Run)
+	if corral.KindOf(err) == corral.NotFound { // `corral down` has deleted what corrald knew
+		const gone = "corrald does not know run %d of this shim: end it with `corral shim close %s`, and make it again"
+		return run, corral.ErrorAt(corral.Conflict, f.Path, gone, f.Run, c.Args().First())
+	}
+	// A run that is over takes no jobs any more. Its folder is not turned over to another run in silence: the numbers
+	// of its jobs would mean nothing then.
 	if err == nil && run.State.Over() {
 		const over = "run %d of this shim is over: end the shim with `corral shim close %s`, and make it again"
 		err = corral.ErrorAt(corral.Conflict, f.Path, over, f.Run, c.Args().First())
@@ -125,7 +133,7 @@ func closeShim(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	if f.Run == 0 {
+	if f.Run == 0 { // the command that made it was killed; a run that nothing names may be left, without jobs
 		return f.Remove()
 	}
 	run, err := cl.CloseRun(c.Context, f.Run)
@@ -151,6 +159,7 @@ func shimProgram() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// People link corral into a folder of their PATH, and nothing else of it.
 	if self, err = filepath.EvalSymlinks(self); err != nil {
 		return "", err
 	}

@@ -96,6 +96,8 @@ func (f *feed) stop() {
 	<-f.done
 }
 
+// loop delivers events in their order, one batch after the other. It holds no lock while it does, so that whoever
+// posts an event never waits for whoever reads it.
 func (f *feed) loop() {
 	defer close(f.done)
 	for {

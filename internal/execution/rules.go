@@ -65,6 +65,9 @@ func (s *Spec) Check() error {
 	return err
 }
 
+// newScoping finds out which task lies in which subworkflow, and refuses what has no order: a final task with
+// children, subworkflows that overlap, and subworkflows that wait for each other. Each subworkflow gets two nodes
+// of its own, for its beginning and its end. A workflow without any keeps its graph as it is.
 func newScoping(s *Spec) (scoping, error) {
 	c := scoping{spec: s, nodes: s.Graph, outer: make([]int32, len(s.Subs)+1)}
 	plain := len(s.Subs) == 0

@@ -203,6 +203,8 @@ func undefer(c *control, now Msec) {
 	})
 }
 
+// callOf says what a script of a unit is told, in DAGMan's terms: how often the unit was tried, what its job and
+// its PRE script returned, and how the whole goes (0 well, 2 with failures, 3 aborted).
 func callOf(c *control, number int32, u *unit) Call {
 	call := Call{Unit: number, Post: u.stage == stagePost,
 		Try: triesOf(c, number), Round: c.scripts.rounds[number], Retries: c.plan.scope.retries(number),

@@ -53,6 +53,8 @@ func (c *control) conclude(v verdict) {
 	}
 }
 
+// concludeTask ends an attempt at a task, with its scripts: the task is done, or is tried again after a wait, or
+// has failed for good. One that is tried again begins with its PRE script.
 func (c *control) concludeTask(v verdict) {
 	i, u := v.unit, c.units[v.unit]
 	if v.done {
@@ -77,6 +79,8 @@ func (c *control) concludeTask(v verdict) {
 	c.fail(v, int(i))
 }
 
+// concludeScope ends a round of subworkflow s: it is done, or begins again as a whole, or has failed for good. A
+// subworkflow that never began fails by its first node, so that nothing in it is taken for done.
 func (c *control) concludeScope(v verdict, s int32) {
 	sc := &c.scopes[s]
 	switch {

@@ -28,6 +28,8 @@ type kind struct {
 	takers string
 }
 
+// merged puts classes together whose needs are alike on the ladder and that the same workers take. The class that
+// comes of it needs the most of each, so that whoever takes it takes all that are in it.
 func merged(all []Class, octaves int, takers func(Resources) string) []Class {
 	var few []Class
 	index := map[kind]int{} // :: kind → place in few

@@ -42,6 +42,7 @@ func Names() []string {
 
 // Open reads a folder's note.
 func Open(path string) (Folder, error) {
+	// Where it is it says itself: folders are moved, and file systems mounted elsewhere.
 	f := Folder{Path: path}
 	b, err := input.ReadFile(filepath.Join(path, Note), 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,6 +59,7 @@ func Open(path string) (Folder, error) {
 // Found returns the folder of which a command is that was called by a name, as argv[0] has it; getenv finds variables.
 // A name without a slash was found on PATH. In a job CORRAL_SHIM names the folder, however its script was called.
 func Found(name string, getenv func(string) string) (Folder, error) {
+	// Not os.Executable: that is where the links lead to.
 	at := name
 	if filepath.Base(name) == name {
 		var err error
@@ -90,6 +92,7 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	if f, err = Open(path); corral.KindOf(err) != corral.NotFound {
 		return f, false, err
 	}
+	// Without a note what has such a name is somebody else's.
 	for _, name := range Names() {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
 			const has = "it has a file %s already: name a folder of its own"
@@ -97,6 +100,8 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 		}
 	}
 	f = Folder{Path: path, Server: server, Cluster: cluster, Key: "shim-" + rand.Text()}
+	// Two commands at the same time may get here. One of the links is the first; the other command takes over what the
+	// first has noted, and asks for the same run.
 	fresh, err := os.CreateTemp(path, Note+".*")
 	if err != nil {
 		return f, false, corral.ErrorAt(corral.Invalid, path, "%w", err)
@@ -116,6 +121,7 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 
 // Link notes the run and makes the links to a program, as many as are missing.
 func (f Folder) Link(program string) error {
+	// Written only when it changes: repeating the command does not touch what commands are just reading.
 	b, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -147,6 +153,7 @@ func (f Folder) Remove() error {
 			return corral.ErrorAt(corral.Invalid, f.Path, "%w", err)
 		}
 	}
+	// Whoever has it first on PATH finds the commands of the system again, if there are any.
 	_ = os.Remove(f.Path) // which fails if it holds something else
 	return nil
 }

@@ -31,13 +31,15 @@ type Stdio struct {
 	Out, Err io.Writer
 }
 
-// A call is one command line that is carried out.
+// A call is one command line that is carried out. It begins with what the shell has given it. Its folder and client are
+// there after open, which comes once the line is known to be right: what is wrong with it is said without corrald, and
+// without a folder.
 type call struct {
 	Stdio
-	ctx    context.Context
-	name   string // of the command
+	ctx    context.Context // which does not end: whoever interrupts a command ends the process
+	name   string          // of the command, without its folder
 	args   []string
-	at     string // as it was called
+	at     string // as it was called: the folder is found by it
 	folder Folder
 	client *api.Client
 }
@@ -62,6 +64,8 @@ func Main(words []string, std Stdio) int {
 			c.name, strings.Join(Names(), ", "))
 		return 1
 	}
+	// A command that has said all that there is to say, or passes on how a job ended, returns an exit. Everything else
+	// is an error, in Slurm's words if Slurm has them, and always exit status 1: clients look at no other.
 	err := command(c)
 	var code exit
 	switch {
@@ -98,6 +102,8 @@ const tellAfter = time.Second
 func untilAnswered[T any](c *call, ask func() (T, error)) (T, error) {
 	gap, told := 50*time.Millisecond, false
 	for end := time.Now().Add(patience); ; {
+		// A refusal is an answer. Neither no answer nor half of one is: a change may or may not have been made then,
+		// and its key makes it safe to ask again.
 		v, err := ask()
 		kind := corral.KindOf(err)
 		if !slices.Contains([]corral.Kind{corral.Unavailable, corral.Unknown}, kind) || time.Now().After(end) {

@@ -122,6 +122,7 @@ func sinfo(c *call) error {
 	if err != nil {
 		return err
 	}
+	// A worker is a node, also where several of them are on one machine: that is what a job has around it.
 	p := job.Partition{Name: c.folder.Cluster}
 	for _, w := range workers {
 		p.Nodes = append(p.Nodes, job.Node{

@@ -95,6 +95,7 @@ func (c *call) named(list []notation.JobID) (found []job.Job, wrong error, err e
 	if err != nil {
 		return nil, nil, err
 	}
+	// Those that are there are cancelled all the same, as Slurm does.
 	var words []error
 	for i, jobs := range all {
 		if found = append(found, jobs...); len(jobs) == 0 {
@@ -128,6 +129,7 @@ func parseCancel(words []string) (k cancellation, err error) {
 			return k, err
 		}
 	}
+	// Without a word that says which, scancel does nothing: nobody wants to cancel all by a slip.
 	if len(k.jobs) == 0 && !k.narrows() {
 		return k, errors.New("No job identification provided") //nolint:staticcheck // Slurm's words
 	}

@@ -99,6 +99,8 @@ func scontrol(c *call) error {
 	if len(k.jobs) == 0 {
 		k.jobs = []notation.JobID{{}}
 	}
+	// Each job is shown by itself, as Slurm does: the first that is not there ends the command, and what is before it
+	// has been shown.
 	for i := range k.jobs {
 		id := &k.jobs[i]
 		filter := job.Filter{Jobs: k.jobs[i : i+1]}
@@ -124,6 +126,8 @@ func (c *call) requeue(ids []notation.JobID) error {
 	if err != nil {
 		return err
 	}
+	// A job that is over begins again under its number, with the next attempt: its output is truncated, unless it was
+	// submitted with --open-mode=append, and SLURM_RESTART_COUNT tells it.
 	for i, jobs := range found {
 		if len(jobs) == 0 {
 			return fmt.Errorf("%w for job %s", job.ErrNoJob, ids[i])

@@ -1,5 +1,11 @@
 package slurm
 
+// Whether workers see a directory is known only to them. Each step looks before it begins anything, and ends if its
+// job's directory is not there or is another one. So nothing wrong can happen; but a thousand jobs would fail one by
+// one where one sentence of sbatch would do. Therefore the first job on a file system has the workers look before it is
+// made: as many tasks as there are workers, which come and go in milliseconds. What was seen once is not asked again:
+// the note of it is the folder's, so that other shims ask for themselves.
+
 import (
 	"cmp"
 	"crypto/rand"
@@ -56,6 +62,7 @@ func (c *call) sight(o step.Order) error {
 	if len(blind) == len(tasks) && !slices.ContainsFunc(workers, func(w corral.Worker) bool { return !all(w) }) {
 		return c.reason(tasks[0])
 	}
+	// Short lines that are appended are whole, whoever else appends.
 	f, err := os.OpenFile(note, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil //nolint:nilerr // then they are asked again
@@ -79,6 +86,7 @@ func fileSystem(p step.Place) string {
 
 // probe has n tasks look for a job's directory, and returns what became of them after a while.
 func (c *call) probe(o step.Order, n int) ([]api.Task, error) {
+	// It is the job's own order, so that a step looks for just what it would look for.
 	o.Probe = true
 	note, err := o.Encode()
 	if err != nil {

@@ -30,6 +30,7 @@ func srun(c *call) error {
 	if err != nil {
 		return err
 	}
+	// Slurm would make a job of it, and pass on its output as it comes. Clients do not do that: they have a job.
 	if os.Getenv("SLURM_JOB_ID") == "" || os.Getenv("CORRAL_SHIM") == "" {
 		return &notation.Unsupported{What: "srun outside of a job", Why: "submit the command with " +
 			"`sbatch --wait --wrap='COMMAND'`"}
@@ -39,6 +40,8 @@ func srun(c *call) error {
 			return fmt.Errorf("--chdir: %w", err)
 		}
 	}
+	// The command takes the place of this process: its signals, its exit status and its limits are its own, and nobody
+	// waits beside it.
 	path, err := exec.LookPath(l.command[0])
 	if err == nil {
 		err = syscall.Exec(path, l.command, stepEnviron(os.Environ()))

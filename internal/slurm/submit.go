@@ -97,6 +97,7 @@ func (c *call) read() (*submission.Submission, error) {
 
 // script reads the script of a name, or standard input. It may be a pipe.
 func (c *call) script(name string) (string, error) {
+	// More than a script may have is never read, however much there is.
 	from := c.In
 	if name != "" {
 		f, err := os.Open(name)
@@ -181,6 +182,7 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 		Priority:  -sub.Placing.Nice,
 		Resources: resources(sub.Size), After: after,
 	}
+	// All tasks of an array share one order: which of them it is, a step knows from its worker.
 	if sub.Array != nil {
 		t.Elements, t.AtOnce = len(sub.Array.Tasks), sub.Array.AtOnce
 	}
@@ -191,6 +193,7 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 
 // resources is what a job asks of a worker.
 func resources(s submission.Size) corral.Resources {
+	// What nobody has asked for is 0 here: the worker then gives a job the share of its memory that its cpus are.
 	memory := s.MemoryMiB
 	if s.MemoryEach {
 		memory *= int64(s.CPUs)
@@ -239,6 +242,7 @@ func (c *call) order(sub *submission.Submission, who job.User) (o step.Order, er
 		return o, fmt.Errorf("finding this machine's name: %w", err)
 	}
 	o.Place.Directory = sub.Directory
+	// The number of the directory goes along, by which a worker tells it from one of the same name.
 	if o.Place.Mark = step.MarkOf(sub.Directory); o.Place.Mark == 0 {
 		return o, fmt.Errorf("the job's directory %s is not there, or no directory", sub.Directory)
 	}

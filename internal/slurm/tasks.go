@@ -80,6 +80,8 @@ func exitOf(t api.Task) (code notation.ExitCode) {
 	if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {
 		code.Signal, _ = notation.ParseSignal(strings.TrimPrefix(name, "signal "))
 	}
+	// A worker kills what is withdrawn or takes too long by its own means. Slurm sends SIGTERM, and that is what
+	// clients know of such jobs.
 	switch t.Cause {
 	case api.CauseWithdrawn, api.CauseTime:
 		if t.Attempts > 0 {
@@ -106,6 +108,8 @@ func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
 			numbers = append(numbers, n)
 		}
 	}
+	// The first look tells single jobs, and of arrays the first task, in which the others are written. A second one
+	// asks for these.
 	found := make([][]job.Job, len(list))
 	if len(numbers) == 0 {
 		return found, nil

@@ -66,6 +66,7 @@ func show(r *row, details bool) []string {
 		"ReqNodeList=(null) ExcNodeList=(null)",
 		"NodeList="+r.Node,
 	)
+	// Slurm leaves lines out where a job has not come so far, rather than to write them empty.
 	if r.Node != "" { // it has been given a worker
 		lines = append(lines, "BatchHost="+r.Node)
 	}
@@ -94,6 +95,7 @@ func showRest(r *row, details bool) []string {
 		lines = append(lines, "JOB_GRES="+null,
 			fmt.Sprintf("  Nodes=%s CPU_IDs=0 Mem=%d GRES=", r.Node, s.Size.total()))
 	}
+	// What is said of memory is said as it was asked for, and not as it adds up.
 	per := "Node" // --mem
 	if s.Size.MemoryEach {
 		per = "CPU" // --mem-per-cpu

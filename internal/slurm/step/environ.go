@@ -12,6 +12,7 @@ import (
 // Slurm tells a job. The worker's own variables count only where the job has none: where temporary files go, which GPUs
 // it may use. began is when the job began.
 func (o Order) environ(i instance, worker []string, began time.Time) []string {
+	// Later ones override earlier ones: the worker's, the caller's, Slurm's.
 	vars := map[string]string{}
 	set := func(all []string, which func(name string) bool) {
 		for _, kv := range all {
@@ -114,6 +115,7 @@ func (o Order) toldOfArray(i instance) map[string]string {
 	if n == 0 {
 		return nil
 	}
+	// Slurm tells the step even of lists that have none: that from the first number to the second.
 	step := 1
 	if n > 1 {
 		step = i.tasks[1] - i.tasks[0]

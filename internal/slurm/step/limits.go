@@ -28,6 +28,7 @@ var resources = map[string]resource{
 
 // SoftLimits reads /proc/PID/limits: the soft limits of a process by the names of resources.
 func SoftLimits(text []byte) map[string]uint64 {
+	// A line is a label, which may have blanks, then the soft limit, the hard one, and a unit.
 	soft := map[string]uint64{}
 	for line := range bytes.Lines(text) {
 		for name, r := range resources {
@@ -65,6 +66,7 @@ func lower(soft map[string]uint64) (back func(), err error) {
 			return back, fmt.Errorf("looking at the limit %s: %w", name, err)
 		}
 		was[r.number] = limit
+		// A worker may have less than the machine where sbatch was called. To go beyond the hard limit takes root.
 		limit.Cur = min(soft[name], limit.Max)
 		if err := syscall.Setrlimit(r.number, &limit); err != nil {
 			back()

@@ -75,6 +75,7 @@ func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 	if err != nil {
 		return i, err
 	}
+	// Slurm's names of nodes are short, and clients split lists of them at dots.
 	i.host, err = os.Hostname()
 	i.host, _, _ = strings.Cut(i.host, ".")
 	return i, err

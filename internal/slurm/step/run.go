@@ -102,6 +102,7 @@ func (p *process) open() (in, out, serr *os.File, err error) {
 		}
 		return name
 	}
+	// Slurm's own default, too: a script never reads from where sbatch was called.
 	input := os.DevNull
 	if s.Input != "" {
 		input = path(s.Input)
@@ -135,6 +136,7 @@ func (s Script) write() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding the task's directory: %w", err)
 	}
+	// The name is Slurm's: scripts show it by $0, and some look for it.
 	name := filepath.Join(dir, "slurm_script")
 	if err := os.WriteFile(name, []byte(s.Text), 0o700); err != nil {
 		return "", fmt.Errorf("writing the job's script: %w", err)
@@ -147,6 +149,7 @@ func (p *process) wait() syscall.WaitStatus {
 	ended := make(chan struct{})
 	go p.warn(ended)
 	var status syscall.WaitStatus
+	// The resource usage of the job is its worker's to measure, which counts this process and all below it.
 	for { // also what descends from the script, and has lost its parent, is waited for
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		if pid == p.pid || err != nil && !errors.Is(err, syscall.EINTR) {
@@ -192,6 +195,9 @@ func (p *process) warn(ended <-chan struct{}) {
 
 // End ends this process as the job's script ended: with its status, or by its signal.
 func End(status syscall.WaitStatus) {
+	// The worker tells a status from a signal, and so does Slurm: "137:0" is a script whose program was killed, "0:9"
+	// one that was killed itself. Clients take the first for a failure of the program, and the second for one of the
+	// machine.
 	if !status.Signaled() {
 		os.Exit(status.ExitStatus())
 	}
