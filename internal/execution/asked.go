@@ -54,8 +54,9 @@ func Retriable(x *Execution, tasks []int) (failed []int32, err error) {
 	return unique(failed), nil
 }
 
-// Cancellable returns those of the tasks that a cancellation would change: that are not over and were not cancelled.
-// One that is done is a Conflict error.
+// Cancellable returns those of the tasks that a cancellation would change: that are not over and were not cancelled; and
+// of an open run those that wait in vain, which say from then on that nobody wants them. One that is done is a Conflict
+// error.
 func Cancellable(x *Execution, tasks []int) (open []int32, err error) {
 	for _, i := range tasks {
 		_, before := x.attempts.cancelled[int32(i)]
@@ -64,6 +65,10 @@ func Cancellable(x *Execution, tasks []int) (open []int32, err error) {
 			return nil, refused(x, i, "is done")
 		case dag.Waiting, dag.Ready:
 			if !before {
+				open = append(open, int32(i))
+			}
+		case dag.Skipped:
+			if x.attempts.causes[int32(i)] == Never {
 				open = append(open, int32(i))
 			}
 		}
@@ -92,7 +97,13 @@ func spare(c *control, i int32) {
 // cancel ends tasks, or marks them to be ended.
 func cancel(c *control, r *Cancellation) {
 	for _, i := range r.Tasks {
-		if i < 0 || int(i) >= len(c.plan.Tasks) || c.frontier.state(i) > dag.Ready {
+		if i < 0 || int(i) >= len(c.plan.Tasks) {
+			continue
+		}
+		if c.attempts.causes[i] == Never && c.frontier.state(i) == dag.Skipped {
+			c.attempts.causes[i], c.attempts.notes[i] = Withdrawn, r.Why
+		}
+		if c.frontier.state(i) > dag.Ready {
 			continue
 		}
 		c.attempts.cancelled[i] = cancelled{why: r.Why}

@@ -170,7 +170,9 @@ func (m *opened) cancel(t *rapid.T) {
 		return
 	}
 	for _, i := range open {
-		m.tasks[i].over = "failed"
+		if m.tasks[i].over == "" { // what waits in vain stays skipped
+			m.tasks[i].over = "failed"
+		}
 	}
 	m.tell(execution.Record{Cancelled: &execution.Cancellation{Tasks: open, Why: "why"}})
 }

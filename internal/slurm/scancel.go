@@ -71,7 +71,7 @@ func (k cancellation) carryOut(c *call) (wrong, err error) {
 	}
 	var ids []string
 	for _, j := range found {
-		if !j.State.Over() && j.Reason != job.NeverSatisfied && k.matches(j) {
+		if !j.State.Over() && k.matches(j) {
 			ids = append(ids, strconv.Itoa(j.ID-int(c.folder.Base())))
 		}
 	}

@@ -47,7 +47,7 @@ func (r *Reader) Job(t Task) Job {
 		j.Times.Eligible = j.Times.Submitted
 	}
 	switch t.State {
-	case "waiting", "ready", "skipped":
+	case "waiting", "ready":
 		j.State, j.Reason = Pending, r.waitsFor(t.State, spec)
 		j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 	case "running":
@@ -63,11 +63,9 @@ func (r *Reader) Job(t Task) Job {
 	return j
 }
 
-// waitsFor is the reason of a job that a worker has not begun. What is skipped waits for what cannot come.
+// waitsFor is the reason of a job that a worker has not begun.
 func (r *Reader) waitsFor(state string, spec *Spec) Reason {
 	switch {
-	case state == "skipped":
-		return NeverSatisfied
 	case state == "waiting" && spec.Dependency != "":
 		return ForDependency
 	case state == "waiting": // for others of its array, of which only some run at a time
@@ -79,9 +77,13 @@ func (r *Reader) waitsFor(state string, spec *Spec) Reason {
 	return ForPriority
 }
 
-// fail says how a failed task failed.
+// fail says how a task ended that is not done. What is skipped waits for what cannot come, until it is cancelled.
 func (j *Job) fail(t Task) {
-	switch t.Cause {
+	cause := t.Cause
+	if t.State == "skipped" && cause == "" {
+		cause = "never"
+	}
+	switch cause {
 	case "memory":
 		j.State, j.Reason, j.Exit = OutOfMem, OutOfMemory, notation.ExitCode{Signal: 125} // as Slurm has it
 	case "time":

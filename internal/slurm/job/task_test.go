@@ -37,9 +37,10 @@ func TestJobOfTask(t *testing.T) {
 		{job.Task{State: "failed", Begun: 1, Cause: "withdrawn"}, job.Spec{}, "CA None (null)", "CANCELLED by 1000|0:0"},
 		{job.Task{State: "failed", Cause: "withdrawn"}, dependent, "CA None (null)", "CANCELLED by 1000|0:0"},
 		{job.Task{State: "failed", Begun: 1, Cause: "lost-worker"}, job.Spec{}, "NF NodeDown (null)", "NODE_FAIL|0:0"},
-		{job.Task{State: "failed", Cause: "never"}, dependent, "PD DependencyNeverSatisfied afterok:1(failed)", "PENDING|0:0"},
+		{job.Task{State: "skipped", Cause: "never"}, dependent, "PD DependencyNeverSatisfied afterok:1(failed)", "PENDING|0:0"},
 		{job.Task{State: "skipped"}, dependent, "PD DependencyNeverSatisfied afterok:1(failed)", "PENDING|0:0"},
-		{job.Task{State: "failed", Cause: "never"}, orphan, "CA None (null)", "CANCELLED by 1000|0:0"},
+		{job.Task{State: "skipped", Cause: "withdrawn"}, dependent, "CA None (null)", "CANCELLED by 1000|0:0"},
+		{job.Task{State: "skipped", Cause: "never"}, orphan, "CA None (null)", "CANCELLED by 1000|0:0"},
 	} {
 		test.spec.User.UID = 1000
 		test.task.ID, test.task.Attributes = 3, test.spec.Attributes()
