@@ -65,7 +65,7 @@ const cancelTries = 20
 func (k cancellation) carryOut(c *call) (wrong, err error) {
 	var found []job.Job
 	if len(k.jobs) == 0 {
-		found, err = c.jobs(api.TaskQuery{States: living})
+		found, err = c.jobs(api.TaskQuery{States: append(slices.Clone(living), corral.TaskSkipped)}) // which wait in vain
 	} else {
 		found, wrong, err = c.named(k.jobs)
 	}
