@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -72,7 +73,8 @@ func Next(ctx context.Context, from Source, load Load, since api.OutputPlace) (a
 		if out.Over = t.ended && t.complete; out.Over {
 			return out, nil
 		}
-		if since = out.Next; !t.complete && ctx.Err() == nil {
+		further := !bytes.Equal(out.Next.Told, since.Told) // there were too many files for one look
+		if since = out.Next; further && !t.complete && ctx.Err() == nil {
 			continue
 		}
 		if !pause.For(ctx, max(pauseLeast, pauseShare*time.Since(began))) {
@@ -187,7 +189,8 @@ func newTelling(
 	return t
 }
 
-// tell goes through the tasks that may have something to tell: those that are over in the order of their ends.
+// tell goes through the tasks that may have something to tell: those that are over in the order of their ends, and then
+// those that run, from anywhere on, so that each has its turn when they are too many for one answer.
 func (t *telling) tell() (api.Output, error) {
 	var due []int
 	for i := range t.tasks {
@@ -210,6 +213,10 @@ func (t *telling) tell() (api.Output, error) {
 		}
 		return 0
 	})
+	if k := slices.IndexFunc(due, func(i int) bool { return !t.over(i) }); k >= 0 && 2*len(due[k:]) > t.files {
+		from := k + rand.IntN(len(due)-k)
+		due = slices.Concat(due[:k], due[from:], due[k:from])
+	}
 	for _, i := range due {
 		if err := t.task(i); err != nil {
 			return api.Output{}, err

@@ -145,3 +145,21 @@ func TestTellingTellsAllOnce(t *testing.T) {
 		}
 	})
 }
+
+// Of more running tasks than one look can take, each has its turn.
+func TestTellingOfManyThatRun(t *testing.T) {
+	t.Parallel()
+	tasks := make([]*api.Task, 3*mostFiles)
+	for i := range tasks {
+		tasks[i] = &api.Task{ID: "silent", State: corral.TaskRunning, Attempts: 1}
+	}
+	tasks[len(tasks)/2].ID = "a"
+	var at api.OutputPlace
+	for range 1000 { // a sixth of the tasks each time
+		said, out := ask(t, tasks, at, false, files{"a 1 stdout": "here\n"})
+		if at = out.Next; len(said) > 0 {
+			return
+		}
+	}
+	t.Error("a task was never looked at")
+}

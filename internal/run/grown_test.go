@@ -289,3 +289,28 @@ func TestOpenRunThatLacksWorkers(t *testing.T) {
 		}
 	})
 }
+
+// Whoever waits for a task that its run has left behind hears of it, instead of waiting, or asking, for ever.
+func TestAwaitTasksOfARunThatIsOver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, newSimCluster(oneWorker()))
+		defer func() { w.stop() }()
+		row := w.open()
+		wide := one()
+		wide.CPUs = 64
+		w.add(row.ID, wide)
+		asked := Choice{Numbers: []Numbers{{1, 1}}}
+		heard := make(chan error, 1)
+		go func() { heard <- AwaitTasks(t.Context(), w.manager, row.ID, asked) }()
+		<-time.After(time.Minute)
+		if _, err := w.manager.Cancel(t.Context(), "ann", row.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitOver(row.ID)
+		for _, err := range []error{<-heard, AwaitTasks(t.Context(), w.manager, row.ID, asked)} {
+			if corral.KindOf(err) != corral.Conflict {
+				t.Errorf("waiting for a task of a run that was cancelled: %v, want a conflict", err)
+			}
+		}
+	})
+}

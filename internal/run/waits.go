@@ -86,29 +86,49 @@ func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
 	return tasks, next, err
 }
 
-// AwaitTasks returns when the tasks that are asked for by number are over, all of them, or their run is; or when ctx
-// ends, with its error.
+// AwaitTasks returns when the tasks that are asked for by number are over, all of them; or when ctx ends, with its error.
+// If their run is over and one of them is not, that is a Conflict error: it never will be.
 func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) error {
 	d, _, err := driving(ctx, m, id)
-	if err != nil || d == nil {
+	if err != nil {
 		return err
+	}
+	if d == nil {
+		return leftBehind(ctx, m, id, c)
 	}
 	// The driver ends the wait in the moment in which it applies the last task's end: nobody polls, and who waits for a
 	// task of milliseconds waits no longer than that.
 	w := &taskWait{choice: c, over: make(chan struct{})}
 	asked, err := ask(ctx, d, func(d *driver) { d.state.waits.add(w, d.state.x) })
-	if err != nil || !asked {
+	if err != nil {
 		return err
+	}
+	if !asked {
+		return leftBehind(ctx, m, id, c)
 	}
 	defer func() { _, _ = ask(context.WithoutCancel(ctx), d, func(d *driver) { d.state.waits.drop(w) }) }()
 	select {
 	case <-w.over:
 		return nil
 	case <-d.gone:
-		return nil
+		return leftBehind(ctx, m, id, c)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// leftBehind refuses to wait for tasks that the end of their run has left as they were.
+func leftBehind(ctx context.Context, m *Manager, id corral.RunID, c Choice) error {
+	row, err := readRow(ctx, m.db, id)
+	if err != nil || !row.State.Over() {
+		return err // corrald stops
+	}
+	c.After, c.Limit, c.States = 0, 1, []corral.TaskState{corral.TaskWaiting, corral.TaskReady, corral.TaskRunning}
+	tasks, _, err := TaskPage(ctx, m, id, c)
+	if err == nil && len(tasks) > 0 {
+		err = corral.Errorf(corral.Conflict, "run %d is %s: task %s never ends", id, row.State, tasks[0].ID)
+	}
+	return err
 }
 
 // waits are those of requests for tasks of one run. The goroutine of the run's driver owns them.
