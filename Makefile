@@ -5,6 +5,7 @@
 GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
+# For each of some fifty parsers; make test-long takes five minutes for each.
 FUZZTIME ?= 5s
 CASES ?= 1000
 ROUNDS ?= 1
