@@ -196,6 +196,7 @@ func (k *keeper) sweep(here map[int64]bool) {
 // carryOut does what was decided. The error says that HTCondor gave no answer: the next look tells what came of it.
 func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 	var starts []Order
+	var ranks []eventlog.JobID
 	leaving := map[eventlog.JobID]bool{}
 	for _, o := range orders {
 		switch o.Deed {
@@ -206,17 +207,18 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 			leaving[o.Job.ID] = true
 			delete(k.fresh, o.Job.Number)
 		case Rank:
-			var w World
-			k.roll.fill(&w)
-			if err := k.client.Rank(ctx, w.Priority, o.Job.ID); err != nil {
-				return err
-			}
+			ranks = append(ranks, o.Job.ID)
 		case Retire:
 			k.lg.Info("a worker job is retired for a wide task", "number", o.Job.Number, "glidein", o.Job.Glidein)
 			dispatch.Retire(k.dispatcher, order.StreamWorker(o.Job.Glidein, o.Job.Number))
 		case Bury:
 			dispatch.Bury(k.dispatcher, o.Worker)
 		}
+	}
+	var w World
+	k.roll.fill(&w)
+	if err := k.client.Rank(ctx, k.note.Name, w.Priority, ranks...); err != nil {
+		return err
 	}
 	if err := k.client.Remove(ctx, leaving); err != nil {
 		return err
