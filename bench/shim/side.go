@@ -16,7 +16,7 @@ import (
 const cpus = 2
 
 // patience is for what comes to its end by itself, within a kill's time.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // A side is where Slurm's commands are, and what makes them work. Jobs run below dir.
 type side struct {

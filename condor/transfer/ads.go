@@ -3,6 +3,7 @@ package transfer
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/corral-pilot/corral/condor/classad"
@@ -118,11 +119,19 @@ type Result struct {
 	Err        error // nil: the file is there
 }
 
-// format writes a result as the starter reads it.
+// format writes a result as the starter reads it. If the file did not come, the starter puts the URL into the hold
+// reason.
 func (r Result) format() string {
 	scheme, _, _ := strings.Cut(r.URL, "://")
+	name := r.URL
+	if r.Err != nil {
+		name = scheme // all that is known of one that cannot be read
+		if u, err := url.Parse(r.URL); err == nil {
+			name = shown(u)
+		}
+	}
 	ad := classad.Ad{
-		"TransferUrl": r.URL, "TransferFileName": r.File, "TransferType": "download", "TransferProtocol": scheme,
+		"TransferUrl": name, "TransferFileName": r.File, "TransferType": "download", "TransferProtocol": scheme,
 		"TransferSuccess": r.Err == nil, "TransferFileBytes": r.Bytes, "TransferTotalBytes": r.Bytes,
 		"TransferStartTime": r.Start, "TransferEndTime": r.End,
 	}

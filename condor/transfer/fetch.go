@@ -96,7 +96,7 @@ func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 	}
 	if !slices.Contains(strings.Split(served, ","), strings.ToLower(u.Scheme)) {
 		return 0, fmt.Errorf("%s: this worker fetches by http and https, and not by %s: name a file instead, or have "+
-			"the job itself fetch it", u.Redacted(), u.Scheme)
+			"the job itself fetch it", shown(u), u.Scheme)
 	}
 	for try := 0; ; try++ {
 		bytes, err = p.once(ctx, u, r.File)
@@ -113,9 +113,16 @@ func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 		}
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", u.Redacted(), err)
+		return 0, fmt.Errorf("%s: %w", shown(u), err)
 	}
 	return bytes, nil
+}
+
+// shown is a URL as a hold reason may have it: without a password, and without the query, where signatures stand.
+func shown(u *url.URL) string {
+	bare := *u
+	bare.RawQuery, bare.ForceQuery, bare.Fragment, bare.RawFragment = "", false, "", ""
+	return bare.Redacted()
 }
 
 // pause waits, and reports whether it was for the whole time.

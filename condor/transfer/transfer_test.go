@@ -143,12 +143,30 @@ func TestFetchRefuses(t *testing.T) {
 		"osdf:///ospool/key":       "osdf:///ospool/key: this worker fetches by http and https, and not by osdf",
 		"ftp://me:secret@h/f":      "ftp://me:xxxxx@h/f: this worker fetches by http and https, and not by ftp",
 		"http://h:port/secret@":    "an input of the job is no URL that can be read",
-		"http://127.0.0.1:1/f?k=v": "http://127.0.0.1:1/f?k=v: dial tcp 127.0.0.1:1: connect: connection refused, 3 times",
+		"http://127.0.0.1:1/f?k=v": "http://127.0.0.1:1/f: dial tcp 127.0.0.1:1: connect: connection refused, 3 times",
 	} {
 		_, err := quick.fetch(t.Context(), Request{given, filepath.Join(t.TempDir(), "f")})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", given, err, want)
 		}
+	}
+}
+
+// HTCondor puts the URL of a file that is missing into the hold reason, which everybody may read: what opens the file is
+// not in it.
+func TestResultKeepsSecrets(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"https://me:secret@h/f?signature=secret#secret": `TransferUrl = "https://me:xxxxx@h/f"`,
+		"http://h:port/secret":                          `TransferUrl = "http"`,
+	} {
+		ad := Result{Request: Request{given, "/d/f"}, Err: errors.New("no")}.format()
+		if strings.Contains(ad, "secret") || !strings.Contains(ad, want) {
+			t.Errorf("of %s it says %s", given, ad)
+		}
+	}
+	if ad := (Result{Request: Request{"http://h/f?q", "/d/f"}}).format(); !strings.Contains(ad, `TransferUrl = "http://h/f?q"`) {
+		t.Errorf("of a file that came it says %s", ad)
 	}
 }
 

@@ -103,3 +103,25 @@ func TestWorkerLeavesWhenItIsAlone(t *testing.T) {
 		}
 	})
 }
+
+// What it runs is its own until its lease is over, also if it may not be alone for as long.
+func TestWorkerIsNotAloneBeforeItsLeaseIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, k := newWorker(t)
+		w.cfg.Alone = 5 * time.Second
+		g := dialled(t)
+		w.attach(g)
+		w.detach(g.Conn)
+		g.Close()
+		tick := time.NewTicker(workerTick)
+		defer tick.Stop()
+		time.Sleep(14 * time.Second)
+		if w.step(time.Now(), tick) || k.cancelled {
+			t.Error("it leaves before its lease is over")
+		}
+		time.Sleep(2 * time.Second)
+		if !w.step(time.Now(), tick) {
+			t.Error("it stays, although it is alone")
+		}
+	})
+}

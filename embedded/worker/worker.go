@@ -54,7 +54,8 @@ type Config struct {
 	// Registered is called each time that a dispatcher has taken the worker in. Nil: nothing is called.
 	Registered func()
 
-	// Alone is how long it stays although no dispatcher answers: it leaves then, as drained. 0: to its end.
+	// Alone is how long it stays although no dispatcher answers: it leaves then, as drained, but not before its lease
+	// is over. 0: it stays to its end.
 	Alone time.Duration
 
 	// Drain asks, when it is closed, to finish what runs and then leave. It may be nil.
@@ -194,7 +195,7 @@ func (w *worker) step(now time.Time, tick *time.Ticker) (drained bool) {
 		w.line.sendResults(w.results.all(now))
 	}
 	drained = w.phase != taking && len(w.jobs.all) == 0 && len(w.results.unacked) == 0 ||
-		w.cfg.Alone > 0 && w.lease.silent(now) > w.cfg.Alone
+		w.cfg.Alone > 0 && w.lease.silent(now) > max(w.cfg.Alone, w.lease.terms.Lease)
 	var idle time.Duration
 	var tell bool
 	if w.line.registered {

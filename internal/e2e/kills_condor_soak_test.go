@@ -41,7 +41,7 @@ func TestKillsStreamed(t *testing.T) {
 	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--stream"}}
 	m.play(
 		cell{"worker job", func(corral.Worker, int) (pid int) {
-			u.until("a worker job", time.Minute, func() bool { pid = u.streamed(); return pid != 0 })
+			u.until("a worker job", 5*time.Minute, func() bool { pid = u.streamed(); return pid != 0 })
 			return pid
 		}},
 		cell{"worker", func(w corral.Worker, _ int) int { return w.PID }},
@@ -50,7 +50,10 @@ func TestKillsStreamed(t *testing.T) {
 		cell{"client", func(_ corral.Worker, client int) int { return client }},
 		cell{"schedd", func(corral.Worker, int) int { return u.daemon("condor_schedd") }},
 	)
-	u.until("an empty queue", time.Minute, func() bool { return u.streamed() == 0 })
+	u.until("an empty queue", 5*time.Minute, func() bool {
+		jobs, err := u.trySh("condor_q -allusers -af ClusterId")
+		return err == nil && jobs == ""
+	})
 	u.must("down")
 }
 

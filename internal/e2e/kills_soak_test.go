@@ -157,7 +157,7 @@ func (m *matrix) disturbed(c cell, at int) outcome {
 	}
 	var run corral.Run
 	if c.name != "" {
-		m.until("the instant", time.Minute, func() bool {
+		m.until("the instant", 5*time.Minute, func() bool {
 			all := read[[]corral.Run](m.user, "runs", "list", "--last", "1")
 			if len(all) == 1 && all[0].Workflow == name {
 				run = all[0]
@@ -188,7 +188,7 @@ func (m *matrix) all() []corral.Worker {
 // busy returns a worker, one that has tasks if there is one: at the end of a run there may be none.
 func (m *matrix) busy() (found corral.Worker) {
 	m.t.Helper()
-	m.until("a worker", time.Minute, func() bool {
+	m.until("a worker", 5*time.Minute, func() bool {
 		for _, w := range m.all() {
 			if w.PID != 0 && (found.PID == 0 || w.RunningTasks > found.RunningTasks) {
 				found = w

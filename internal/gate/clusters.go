@@ -146,7 +146,7 @@ func (c *Clusters) Queue(id corral.ClusterID, o corral.RunOptions) (run.Queue, e
 				"this corrald runs no HTCondor pools")
 		}
 		if o.Stream {
-			return c.streams.open(id, cluster.Name)
+			return c.streams.queue(cluster)
 		}
 		return c.pools.Queue(cluster)
 	}

@@ -17,7 +17,10 @@ import (
 )
 
 // far stands for HTCondor's pools, which take seconds each and are behind the gate in package engine's tests.
-type far struct{ workers []corral.Worker }
+type far struct {
+	workers []corral.Worker
+	stopped bool // in the moment after the cluster was seen READY
+}
 
 func (f far) Mint(context.Context, corral.ClusterID, corral.JobID, time.Duration) (string, time.Time, error) {
 	return "secret", time.Time{}, nil
@@ -35,6 +38,9 @@ func (f far) Waiting(context.Context, corral.ClusterID) ([]matching.Class, error
 func (f far) Queue(corral.Cluster) (run.Queue, error) { return nil, errors.New("the pool's") }
 
 func (f far) Stream(corral.ClusterID) (*stream.Stream, error) {
+	if f.stopped {
+		return nil, corral.Errorf(corral.Conflict, "the pool is stopped")
+	}
 	return nil, errors.New("the pool's stream")
 }
 
@@ -65,6 +71,14 @@ func TestQueueOfACluster(t *testing.T) {
 	if _, err = w.clusters.Queue(pool.ID, corral.RunOptions{Stream: true}); err == nil || err.Error() != "the pool's stream" {
 		t.Errorf("condor, streamed: %v", err)
 	}
+	w.clusters.UsePools(far{stopped: true})
+	if q, err := w.clusters.Queue(pool.ID, corral.RunOptions{Stream: true}); q != nil || corral.KindOf(err) != corral.Conflict {
+		t.Errorf("condor, streamed and stopped: %v, %v", q, err)
+	}
+	w.clusters.UsePools(struct{ Pools }{far{}}) // which have no streams
+	if q, err := w.clusters.Queue(pool.ID, corral.RunOptions{Stream: true}); q != nil || corral.KindOf(err) != corral.Unavailable {
+		t.Errorf("condor, without streams: %v, %v", q, err)
+	}
 	if secret, _, err := w.clusters.Mint(t.Context(), pool.ID, 1, time.Hour); err != nil || secret != "secret" {
 		t.Errorf("a token: %q, %v", secret, err)
 	}
@@ -82,7 +96,7 @@ func TestOffer(t *testing.T) {
 	pool := w.pool(corral.Cluster{Name: "mine", Collector: "127.0.0.1:20001"})
 	a := w.attempt(site.ID, pool.ID, "tag", time.Now().Add(time.Hour))
 	w.glidein(site.ID, pool.ID) // whose attempt is to come
-	w.clusters.UsePools(far{[]corral.Worker{
+	w.clusters.UsePools(far{workers: []corral.Worker{
 		{ID: "1", Attempt: a.ID, CPUs: 2, Connected: true}, {ID: "2", Attempt: 99, CPUs: 1, Connected: true, Draining: true}, {ID: "3", Attempt: 99, CPUs: 1},
 	}})
 	offer, err := w.clusters.Offer(t.Context(), pool.ID)

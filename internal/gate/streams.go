@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/stream"
 )
 
@@ -39,7 +40,19 @@ func (d streamDoor) known(id corral.ClusterID) *stream.Stream {
 	return d.streams.Streamed(id)
 }
 
-// open returns the stream of a cluster for somebody with this tag. After a restart of corrald worker jobs may come
+// queue returns the stream of a cluster for a run.
+func (d streamDoor) queue(cluster corral.Cluster) (run.Queue, error) {
+	if d.streams == nil {
+		return nil, corral.ErrorAt(corral.Unavailable, "cluster "+cluster.Name, "this corrald has no worker jobs")
+	}
+	s, err := d.streams.Stream(cluster.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open returns the stream of a cluster for a worker job with this tag. After a restart of corrald worker jobs may come
 // before any run.
 func (d streamDoor) open(id corral.ClusterID, tag string) (*stream.Stream, error) {
 	unknown := corral.ErrorAt(corral.Unauthenticated, "worker job "+tag, "is not known here")

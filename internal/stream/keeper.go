@@ -25,10 +25,10 @@ import (
 // Rhythm of a keeper. What it decides from is in memory; only the schedd's queue has to be asked for.
 const (
 	breath    = 100 * time.Millisecond // at least, between two steps
-	tick      = 250 * time.Millisecond // between two steps while runs are attached
+	tick      = 250 * time.Millisecond // between two steps while there is something to keep
 	lookFast  = time.Second            // between two looks at the queue while something is to be done or to come
 	lookSlow  = 10 * time.Second       // while there are runs or worker jobs
-	silentMin = time.Second            // after a command without an answer; doubled up to silentMost
+	silentMin = time.Second            // after a command without an answer; doubled up to silentMax
 	silentMax = 30 * time.Second
 )
 
@@ -42,26 +42,38 @@ type keeper struct {
 	roll       *roll
 
 	jobs     []Job          // in the schedd's queue at the last look
-	lookedAt time.Time      // zero: not yet
+	lookedAt time.Time      // when HTCondor answered last; zero: not yet
 	sentAt   time.Time      // when worker jobs were submitted last
-	fresh    map[int64]bool // worker jobs that were submitted and have not dialled in
-	failures int            // worker jobs in a row that ended so
+	fresh    map[int64]bool // :: worker job that was submitted and has not dialled in → HTCondor took it
+	failures int            // looks in a row at which some had ended so
 	restTill time.Time      // nothing is submitted before
 	stuck    time.Time      // since when a task is stuck; zero: none is
 	silence  time.Duration  // the pause after the last command, if that had no answer; else 0
 	askFrom  time.Time      // HTCondor is not asked before
 }
 
-// run keeps the worker jobs until ctx ends.
+// run keeps the worker jobs until ctx ends. Runs and workers that come rouse it.
 func (k *keeper) run(ctx context.Context) {
 	for pause.For(ctx, breath) {
 		k.step(ctx, time.Now())
+		var again <-chan time.Time
+		if !k.quiet() {
+			again = time.After(tick)
+		}
 		select {
 		case <-ctx.Done():
 		case <-k.roll.roused:
-		case <-time.After(tick):
+		case <-again:
 		}
 	}
+}
+
+// quiet reports whether there is nothing to keep: no run, no worker, and no worker job that might be in the queue.
+func (k *keeper) quiet() bool {
+	var w World
+	k.roll.fill(&w)
+	looked := k.note.Last == 0 || k.lookedAt.After(k.sentAt)
+	return looked && w.Runs == 0 && len(k.jobs) == 0 && len(k.fresh) == 0 && len(k.dispatcher.Workers()) == 0
 }
 
 // step looks at the queue if it is time to, and does what follows.
@@ -115,7 +127,8 @@ func (k *keeper) world(now time.Time) World {
 func (k *keeper) welcome(workers []corral.Worker) {
 	for _, w := range workers {
 		_, digits, _ := strings.Cut(w.ID, order.StreamMark)
-		if number, err := strconv.ParseInt(digits, 10, 64); err == nil && k.fresh[number] {
+		number, err := strconv.ParseInt(digits, 10, 64)
+		if _, fresh := k.fresh[number]; err == nil && fresh {
 			delete(k.fresh, number)
 			k.failures, k.restTill = 0, time.Time{}
 		}
@@ -142,14 +155,15 @@ func (k *keeper) unsettled(now time.Time, w World) bool {
 
 // look takes in what the queue has.
 func (k *keeper) look(ctx context.Context, now time.Time) error {
-	k.lookedAt = now
 	if k.note.Last == 0 {
+		k.lookedAt = now
 		return nil
 	}
 	ads, err := k.client.Queue(ctx, k.note.Name, jobAttributes...)
 	if err != nil {
 		return err
 	}
+	k.lookedAt = now
 	before := len(k.jobs)
 	k.jobs = nil
 	here := map[int64]bool{}
@@ -165,14 +179,20 @@ func (k *keeper) look(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// missed takes in that worker jobs have left the queue without ever having dialled in.
+// missed takes in that worker jobs have left the queue without ever having dialled in, which is one failure if they are
+// missed at one look: most likely they had one cause. One whose submission had no answer may never have been there.
 func (k *keeper) missed(here map[int64]bool, now time.Time) {
-	for number := range k.fresh {
+	before := k.failures
+	for number, was := range k.fresh {
 		if here[number] {
+			k.fresh[number] = true
 			continue
 		}
 		delete(k.fresh, number)
-		k.failures++
+		if !was {
+			continue
+		}
+		k.failures = before + 1
 		k.restTill = now.Add(Rest(k.failures))
 		said, _ := input.ReadFile(filepath.Join(k.cfg.Dir, complaintFile(number)), maxComplaint)
 		k.lg.Warn("a worker job ended before it dialled in", "number", number, "said", strings.TrimSpace(string(said)))
@@ -196,6 +216,7 @@ func (k *keeper) sweep(here map[int64]bool) {
 // carryOut does what was decided. The error says that HTCondor gave no answer: the next look tells what came of it.
 func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 	var starts []Order
+	var ranks []eventlog.JobID
 	leaving := map[eventlog.JobID]bool{}
 	for _, o := range orders {
 		switch o.Deed {
@@ -206,17 +227,18 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 			leaving[o.Job.ID] = true
 			delete(k.fresh, o.Job.Number)
 		case Rank:
-			var w World
-			k.roll.fill(&w)
-			if err := k.client.Rank(ctx, w.Priority, o.Job.ID); err != nil {
-				return err
-			}
+			ranks = append(ranks, o.Job.ID)
 		case Retire:
 			k.lg.Info("a worker job is retired for a wide task", "number", o.Job.Number, "glidein", o.Job.Glidein)
 			dispatch.Retire(k.dispatcher, order.StreamWorker(o.Job.Glidein, o.Job.Number))
 		case Bury:
 			dispatch.Bury(k.dispatcher, o.Worker)
 		}
+	}
+	var w World
+	k.roll.fill(&w)
+	if err := k.client.Rank(ctx, k.note.Name, w.Priority, ranks...); err != nil {
+		return err
 	}
 	if err := k.client.Remove(ctx, leaving); err != nil {
 		return err
@@ -246,7 +268,10 @@ func (k *keeper) submit(ctx context.Context, starts []Order) error {
 		return nil
 	}
 	for i, o := range starts {
-		k.fresh[first+int64(i)] = true
+		k.fresh[first+int64(i)] = err == nil
+		if err != nil { // the next look tells
+			continue
+		}
 		k.lg.Info("a worker job is submitted", "number", first+int64(i), "glidein", o.Job.Glidein, "cpus", o.Job.CPUs)
 	}
 	return err

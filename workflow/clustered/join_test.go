@@ -131,6 +131,19 @@ func TestScriptTakesFilesOfAnyName(t *testing.T) {
 	look(t, dir, map[string]string{"stdout": "listed\n", "stderr": "too\n", "-o": "listed\ntoo\ndash\n"})
 }
 
+// A second try in the same folder finds what a task left there that had failed.
+func TestScriptRunsAgainInItsFolder(t *testing.T) {
+	t.Parallel()
+	dir, status, said := play(t, map[string]string{"in": "1\n", ".corral-tasks/1/in": "old\n", ".corral-tasks/1/half": "old\n"},
+		sh("a", "test ! -e half && cat in >one", []string{"in"}, []string{"one"}),
+		sh("b", "cat one >two", []string{"one"}, []string{"two"}),
+	)
+	if status != 0 {
+		t.Errorf("the job ended with %d:\n%s", status, said)
+	}
+	look(t, dir, map[string]string{"in": "1\n", "one": "1\n", "two": "1\n"})
+}
+
 func TestScriptEndsWithTheFirstFailure(t *testing.T) {
 	t.Parallel()
 	late := sh("late", "exec sleep 600", nil, nil)

@@ -4,12 +4,12 @@
 top=$(pwd)
 number=0
 
-# begin ID: a task begins.
+# begin ID: a task begins, without what a try before left in its folder.
 begin() {
 	task=$1
 	number=$((number + 1))
 	here=$top/.corral-tasks/$number
-	mkdir -p -- "$here" && cd -- "$here" || fail $?
+	rm -rf -- "$here" && mkdir -p -- "$here" && cd -- "$here" || fail $?
 }
 
 # give FILE NAME: the task finds a file of the job under a name.

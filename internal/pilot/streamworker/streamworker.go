@@ -30,8 +30,8 @@ const (
 	// idleMost is how long a worker keeps a slot in which nothing runs. To get one again takes HTCondor some seconds,
 	// so that it is worth staying between two levels of a workflow.
 	idleMost = 20 * time.Second
-	// aloneMost is how long it waits for a corrald that is away. By then its tasks were killed with its lease, and
-	// the next corrald can have other workers.
+	// aloneMost is how long it waits for a corrald that is away, or for its lease if that is longer: by then its tasks
+	// were killed, and the next corrald can have other workers.
 	aloneMost = 5 * time.Minute
 	// executorMiB is what the worker needs itself of the memory of its slot: HTCondor holds a job that takes more.
 	executorMiB = 24

@@ -30,8 +30,8 @@ const (
 // toolTime bounds one command of HTCondor.
 const toolTime = 30 * time.Second
 
-// removeSize is how many jobs one condor_rm names.
-const removeSize = 500
+// batchSize is how many jobs one command names.
+const batchSize = 500
 
 // A Client runs HTCondor's commands on jobs whose attribute has the jobs' name for its value.
 type Client struct {
@@ -58,17 +58,28 @@ func (c Client) Submit(ctx context.Context, s condor.Submit) (cluster int, err e
 	return c.Tools.Submit(ctx, s)
 }
 
-// Rank gives jobs another priority among those of their user.
-func (c Client) Rank(ctx context.Context, priority int64, jobs ...eventlog.JobID) error {
-	ctx, cancel := context.WithTimeout(ctx, toolTime)
-	defer cancel()
-	for _, id := range jobs {
-		_, err := c.Tools.Run(ctx, nil, "condor_qedit", id.String(), "JobPrio", strconv.FormatInt(priority, 10))
-		if err = unlessRefused(err); err != nil {
+// Rank gives some of the jobs another priority among those of their user. That one is not there is fine.
+func (c Client) Rank(ctx context.Context, name string, priority int64, jobs ...eventlog.JobID) error {
+	for part := range slices.Chunk(jobs, batchSize) {
+		if err := c.rank(ctx, name, priority, part); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rank runs one condor_qedit. The list keeps the constraint flat, where HTCondor bounds how deep one may be.
+func (c Client) rank(ctx context.Context, name string, priority int64, jobs []eventlog.JobID) error {
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	ids := make([]any, 0, len(jobs))
+	for _, id := range jobs {
+		ids = append(ids, id.String())
+	}
+	which := c.mine(name)
+	which[1] += ` && member(strcat(ClusterId, ".", ProcId), ` + classad.FormatNew(ids) + ")"
+	_, err := c.Tools.Run(ctx, nil, "condor_qedit", append(which, "JobPrio", strconv.FormatInt(priority, 10))...)
+	return unlessRefused(err)
 }
 
 // Remove takes jobs out of the queue. That one is not there is fine.
@@ -77,7 +88,7 @@ func (c Client) Remove(ctx context.Context, jobs map[eventlog.JobID]bool) error 
 	for id := range jobs {
 		ids = append(ids, id.String())
 	}
-	for part := range slices.Chunk(ids, removeSize) {
+	for part := range slices.Chunk(ids, batchSize) {
 		if err := c.rm(ctx, part); err != nil {
 			return err
 		}
