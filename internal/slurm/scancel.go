@@ -1,8 +1,7 @@
 package slurm
 
-// scancel looks which of the jobs that are meant are not over, and has corrald cancel these, all or none. Between the
-// two one of them may end, which corrald refuses to cancel then: scancel looks again. Slurm says nothing about jobs
-// that are over already, and neither does this.
+// scancel looks which of the jobs that are meant are not over, and has corrald cancel these. Between the two some may
+// end, which stay as they are. Slurm says nothing about jobs that are over already, and neither does this.
 
 import (
 	"cmp"
@@ -49,17 +48,11 @@ func scancel(c *call) error {
 		return err
 	}
 	wrong, err := k.carryOut(c)
-	for tries := 1; corral.KindOf(err) == corral.Conflict && tries < cancelTries; tries++ { // one has just ended
-		wrong, err = k.carryOut(c)
-	}
 	if k.quiet {
 		wrong = nil
 	}
 	return cmp.Or(err, wrong)
 }
-
-// cancelTries is how often jobs are looked for that can be cancelled: none is if one of them is over by then.
-const cancelTries = 20
 
 // carryOut cancels what is to be cancelled and is not over. wrong says in Slurm's words which of the jobs are none.
 func (k cancellation) carryOut(c *call) (wrong, err error) {
