@@ -136,7 +136,12 @@ var cancellable = map[string]job.State{
 
 // take takes in one option.
 func (k *cancellation) take(meaning, value string) error {
-	list := strings.Split(value, ",")
+	// A filter without a value, as of a variable that is not set, is a slip: it must not stand for jobs that have none.
+	list := slices.DeleteFunc(strings.Split(value, ","), func(one string) bool { return one == "" })
+	filters := []string{"name", "jobname", "user", "partition", "account", "state"}
+	if len(list) == 0 && slices.Contains(filters, meaning) {
+		return fmt.Errorf("--%s names nothing: no job is cancelled", meaning)
+	}
 	switch meaning {
 	case "quiet":
 		k.quiet = true
