@@ -94,7 +94,7 @@ func exitOf(t api.Task) (code notation.ExitCode) {
 // numberOf is the number of the task that a job is, ok only for one that this folder may have.
 func (f Folder) numberOf(id int) (number int, ok bool) {
 	number = id - int(f.Base())
-	return number, number > 0 && number <= numbersPerRun
+	return number, number > 0 && number < numbersPerRun
 }
 
 // living are the states of tasks that are not over.
