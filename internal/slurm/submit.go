@@ -173,8 +173,10 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	if err != nil {
 		return t, err
 	}
-	if err := c.sight(o); err != nil {
-		return t, err
+	if !sub.Answer.TestOnly { // which makes nothing
+		if err := c.sight(o); err != nil {
+			return t, err
+		}
 	}
 	t = api.NewTask{
 		Name: sub.Name, Argv: []string{api.PilotProgram, step.Command}, Note: string(note),

@@ -1,8 +1,12 @@
 package slurm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/corral-pilot/corral/internal/slurm/job"
+	"github.com/corral-pilot/corral/internal/slurm/notation"
 )
 
 // What srun runs, or says instead.
@@ -33,6 +37,28 @@ func TestParseRun(t *testing.T) {
 		}
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("srun %s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// Which jobs the words of a list mean, of those that there are: 5 is one by itself, 10 an array of three.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	firsts := []job.Job{
+		{ID: 5, Spec: &job.Spec{}}, {ID: 10, ArrayID: 10, Spec: &job.Spec{Array: "3-9:3"}},
+		{ID: 11, ArrayID: 10, Spec: &job.Spec{Array: "3-9:3"}},
+	}
+	for line, want := range map[string]string{
+		"5": "[[5]]", "10": "[[10 11 12]]", "11": "[[11]]", "10_6,5,10_[1-9]": "[[11] [5] [10 11 12]]", "7,10_9": "[[] [12]]",
+		"5_1": "[[]]", "10_4": "[[]]", "10_*": "[[10 11 12]]", "11_3": "[[]]",
+	} {
+		list, err := notation.ParseJobIDs(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := members(firsts, list)
+		if fmt.Sprint(got) != want || err != nil {
+			t.Errorf("%s means %v, %v; want %s", line, got, err, want)
 		}
 	}
 }
