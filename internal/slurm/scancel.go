@@ -58,7 +58,8 @@ func scancel(c *call) error {
 func (k cancellation) carryOut(c *call) (wrong, err error) {
 	var found []job.Job
 	if len(k.jobs) == 0 {
-		found, err = c.jobs(api.TaskQuery{States: append(slices.Clone(living), corral.TaskSkipped)}) // which wait in vain
+		// What is skipped waits in vain.
+		found, err = c.jobs(api.TaskQuery{States: append(slices.Clone(living), corral.TaskSkipped)})
 	} else {
 		found, wrong, err = c.named(k.jobs)
 	}

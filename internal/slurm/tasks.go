@@ -145,8 +145,8 @@ func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
 // byID finds a job among others that are in the order of their numbers, as tasks come.
 func byID(j job.Job, id int) int { return cmp.Compare(j.ID, id) }
 
-// members returns the ids of the jobs that each word of a list means. firsts has, of those that there are, the ones with
-// the numbers of the list: a word means that job alone, or tasks of its array. arrays: there are some.
+// members returns the ids of the jobs that each word of a list means. firsts has those with the numbers of the list
+// that there are: a word means that job alone, or tasks of its array. arrays: there are some.
 func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays bool, err error) {
 	// Which tasks an array has is written in each of them: nobody else need be asked how many there are.
 	known := map[string]*notation.Array{}
