@@ -24,6 +24,8 @@ const (
 	MaxAttributes = 32 << 10
 	MaxArray      = 100_000 // tasks that one request adds
 	MaxAfter      = 10_000  // waits in one request
+	MaxPriority   = 1 << 30 // of a task; the lowest is as far below 0
+	MaxOpenTasks  = 999_999 // of a run: their numbers have six digits
 )
 
 // PilotProgram as the first word of a task's command stands for the pilot program, which every worker has.

@@ -54,15 +54,17 @@ func Retriable(x *Execution, tasks []int) (failed []int32, err error) {
 	return unique(failed), nil
 }
 
-// Cancellable returns those of the tasks that a cancellation would change: that are not over and were not cancelled; and
-// of an open run those that wait in vain, which say from then on that nobody wants them. One that is done is a Conflict
-// error.
+// Cancellable returns those of the tasks that a cancellation would change: that are not over and were not cancelled;
+// and of an open run those that wait in vain, which say from then on that nobody wants them. One that is done is a
+// Conflict error, but not in an open run: who ends thousands of its short tasks cannot know which are just done.
 func Cancellable(x *Execution, tasks []int) (open []int32, err error) {
 	for _, i := range tasks {
 		_, before := x.attempts.cancelled[int32(i)]
 		switch x.frontier.state(int32(i)) {
 		case dag.Done:
-			return nil, refused(x, i, "is done")
+			if !x.plan.Open {
+				return nil, refused(x, i, "is done")
+			}
 		case dag.Waiting, dag.Ready:
 			if !before {
 				open = append(open, int32(i))

@@ -152,8 +152,8 @@ func add(x *Execution, a *Addition) {
 	}
 }
 
-// MostTasks is more than an open execution ever has tasks.
-const MostTasks = 2_000_000
+// MostTasks is how many tasks an open execution has at most.
+const MostTasks = 999_999
 
 // TaskID is the id of a task of an open execution: its number, which counts from 1.
 func TaskID(index int) string { return strconv.Itoa(index + 1) }

@@ -165,11 +165,18 @@ func (m *opened) chosen(t *rapid.T) []int {
 }
 
 func (m *opened) cancel(t *rapid.T) {
-	open, err := execution.Cancellable(m.x, m.chosen(t))
-	if err != nil || len(open) == 0 {
+	chosen := m.chosen(t)
+	open, err := execution.Cancellable(m.x, chosen)
+	if err != nil {
+		t.Fatalf("cancelling %v: %v; what is over should not keep the others from it", chosen, err)
+	}
+	if len(open) == 0 {
 		return
 	}
 	for _, i := range open {
+		if m.tasks[i].over == "done" {
+			t.Fatalf("cancelling %v changes task %d, which is done", chosen, i)
+		}
 		if m.tasks[i].over == "" { // what waits in vain stays skipped
 			m.tasks[i].over = "failed"
 		}

@@ -53,7 +53,7 @@ var ranges = map[string]bounds{
 	"estimate_s":        {most: maxSpanS},
 	"time_limit_s":      {most: maxSpanS},
 	"disk_mib":          {most: 1 << 30},
-	"priority":          {least: -1 << 30, most: 1 << 30},
+	"priority":          {least: -api.MaxPriority, most: api.MaxPriority},
 	"max_queued":        {most: 1_000_000},
 	"max_running":       {most: 1_000_000},
 }

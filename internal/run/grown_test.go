@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // tasksOf lists all tasks of a run.
@@ -41,6 +42,18 @@ func listing(s *state) []api.Task {
 		return s.row(i, &info)
 	})
 	return values(all)
+}
+
+// TestMostTasks: what clients make of the number of a task, such as that of a job, is no other task's.
+func TestMostTasks(t *testing.T) {
+	if execution.MostTasks != api.MaxOpenTasks {
+		t.Errorf("an execution has up to %d tasks, clients are told %d", execution.MostTasks, api.MaxOpenTasks)
+	}
+	p := &plan{flow: &workflow.Workflow{Tasks: make([]workflow.Task, execution.MostTasks)}, grown: &grown{}}
+	in := one()
+	if _, err := p.addition(&in, Once{}); corral.KindOf(err) != corral.Unsatisfiable {
+		t.Errorf("one task more than that: %v, want it unsatisfiable", err)
+	}
 }
 
 // one asks for a task of a second.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/input"
 )
@@ -21,7 +22,7 @@ const Note = ".corral-shim.json"
 
 // numbersPerRun is how many numbers of jobs a run has for itself. So a job's number is no other job's of the same
 // corrald, as programs expect that leave files about which are named by it.
-const numbersPerRun = 1_000_000
+const numbersPerRun = api.MaxOpenTasks + 1
 
 // A Folder is a folder of links by Slurm's names, and the open run of the jobs that are submitted by them.
 type Folder struct {

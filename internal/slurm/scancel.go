@@ -1,8 +1,7 @@
 package slurm
 
-// scancel looks which of the jobs that are meant are not over, and has corrald cancel these, all or none. Between the
-// two one of them may end, which corrald refuses to cancel then: scancel looks again. Slurm says nothing about jobs
-// that are over already, and neither does this.
+// scancel looks which of the jobs that are meant are not over, and has corrald cancel these. Between the two some may
+// end, which stay as they are. Slurm says nothing about jobs that are over already, and neither does this.
 
 import (
 	"cmp"
@@ -49,23 +48,18 @@ func scancel(c *call) error {
 		return err
 	}
 	wrong, err := k.carryOut(c)
-	for tries := 1; corral.KindOf(err) == corral.Conflict && tries < cancelTries; tries++ { // one has just ended
-		wrong, err = k.carryOut(c)
-	}
 	if k.quiet {
 		wrong = nil
 	}
 	return cmp.Or(err, wrong)
 }
 
-// cancelTries is how often jobs are looked for that can be cancelled: none is if one of them is over by then.
-const cancelTries = 20
-
 // carryOut cancels what is to be cancelled and is not over. wrong says in Slurm's words which of the jobs are none.
 func (k cancellation) carryOut(c *call) (wrong, err error) {
 	var found []job.Job
 	if len(k.jobs) == 0 {
-		found, err = c.jobs(api.TaskQuery{States: append(slices.Clone(living), corral.TaskSkipped)}) // which wait in vain
+		// What is skipped waits in vain.
+		found, err = c.jobs(api.TaskQuery{States: append(slices.Clone(living), corral.TaskSkipped)})
 	} else {
 		found, wrong, err = c.named(k.jobs)
 	}
@@ -143,7 +137,12 @@ var cancellable = map[string]job.State{
 
 // take takes in one option.
 func (k *cancellation) take(meaning, value string) error {
-	list := strings.Split(value, ",")
+	// A filter without a value, as of a variable that is not set, is a slip: it must not stand for jobs that have none.
+	list := slices.DeleteFunc(strings.Split(value, ","), func(one string) bool { return one == "" })
+	filters := []string{"name", "jobname", "user", "partition", "account", "state"}
+	if len(list) == 0 && slices.Contains(filters, meaning) {
+		return fmt.Errorf("--%s names nothing: no job is cancelled", meaning)
+	}
 	switch meaning {
 	case "quiet":
 		k.quiet = true

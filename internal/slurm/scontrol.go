@@ -144,7 +144,7 @@ func (c *call) requeue(ids []notation.JobID) error {
 	return nil
 }
 
-// again has one job run again. A repetition does no harm: what it asks for is so then, or was refused as done.
+// again has one job run again. A repetition does no harm: what it asks for is so then.
 func again(c *call, j job.Job) error {
 	number := j.ID - int(c.folder.Base())
 	id := strconv.Itoa(number)

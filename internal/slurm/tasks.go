@@ -5,6 +5,7 @@ package slurm
 // somebody names is a list of numbers of tasks, and no more than these are asked for.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -94,7 +95,7 @@ func exitOf(t api.Task) (code notation.ExitCode) {
 // numberOf is the number of the task that a job is, ok only for one that this folder may have.
 func (f Folder) numberOf(id int) (number int, ok bool) {
 	number = id - int(f.Base())
-	return number, number > 0 && number <= numbersPerRun
+	return number, number > 0 && number < numbersPerRun
 }
 
 // living are the states of tasks that are not over.
@@ -109,50 +110,81 @@ func (c *call) expand(list []notation.JobID) ([][]job.Job, error) {
 		}
 	}
 	// The first look tells single jobs, and of arrays the first task, in which the others are written. A second one
-	// asks for these.
+	// asks for all of these.
 	found := make([][]job.Job, len(list))
 	if len(numbers) == 0 {
 		return found, nil
 	}
-	firsts, err := c.jobs(api.TaskQuery{Numbers: numbers})
+	jobs, err := c.jobs(api.TaskQuery{Numbers: numbers})
 	if err != nil {
 		return nil, err
 	}
-	for i, id := range list {
-		at := slices.IndexFunc(firsts, func(j job.Job) bool { return j.ID == id.Job })
-		if at < 0 {
-			continue
+	meant, arrays, err := members(jobs, list)
+	if err == nil && arrays {
+		numbers = nil
+		for _, id := range slices.Concat(meant...) {
+			numbers = append(numbers, id-int(c.folder.Base()))
 		}
-		if found[i], err = c.members(firsts[at], id); err != nil {
-			return nil, err
+		if len(numbers) > 0 {
+			jobs, err = c.jobs(api.TaskQuery{Numbers: numbers})
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, ids := range meant {
+		for _, id := range ids {
+			if at, ok := slices.BinarySearchFunc(jobs, id, byID); ok {
+				found[i] = append(found[i], jobs[at])
+			}
 		}
 	}
 	return found, nil
 }
 
-// members returns the jobs that id means, of which first is the one with its number: that alone, or tasks of its array.
-func (c *call) members(first job.Job, id notation.JobID) ([]job.Job, error) {
-	if first.ArrayID == 0 || first.ArrayID != first.ID {
-		if id.Tasks != nil {
-			return nil, nil
-		}
-		return []job.Job{first}, nil
-	}
+// byID finds a job among others that are in the order of their numbers, as tasks come.
+func byID(j job.Job, id int) int { return cmp.Compare(j.ID, id) }
+
+// members returns the ids of the jobs that each word of a list means. firsts has those with the numbers of the list
+// that there are: a word means that job alone, or tasks of its array. arrays: there are some.
+func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays bool, err error) {
 	// Which tasks an array has is written in each of them: nobody else need be asked how many there are.
-	array, err := notation.ParseArray(first.Spec.Array, notation.MaxTask)
-	if err != nil {
-		return nil, fmt.Errorf("reading the array of job %d: %w", first.ID, err)
-	}
-	var numbers []int
-	for e, n := range array.Tasks {
-		if id.Tasks == nil || slices.Contains(id.Tasks, n) {
-			numbers = append(numbers, first.ID-int(c.folder.Base())+e)
+	known := map[string]*notation.Array{}
+	meant = make([][]int, len(list))
+	for i, id := range list {
+		at, ok := slices.BinarySearchFunc(firsts, id.Job, byID)
+		if !ok {
+			continue
+		}
+		first := &firsts[at]
+		if first.ArrayID == 0 || first.ArrayID != first.ID {
+			if id.Tasks == nil {
+				meant[i] = []int{first.ID}
+			}
+			continue
+		}
+		array := known[first.Spec.Array]
+		if array == nil {
+			if array, err = notation.ParseArray(first.Spec.Array, notation.MaxTask); err != nil {
+				return nil, false, fmt.Errorf("reading the array of job %d: %w", first.ID, err)
+			}
+			if array == nil { // attributes that no sbatch has written
+				array = &notation.Array{}
+			}
+			known[first.Spec.Array] = array
+		}
+		arrays = true
+		wanted := id.Tasks
+		if wanted == nil {
+			wanted = array.Tasks
+		}
+		for _, n := range wanted {
+			if element, ok := slices.BinarySearch(array.Tasks, n); ok {
+				meant[i] = append(meant[i], first.ID+element)
+			}
 		}
 	}
-	if len(numbers) == 0 {
-		return nil, nil
-	}
-	return c.jobs(api.TaskQuery{Numbers: numbers})
+	return meant, arrays, nil
 }
 
 // waits returns what a job waits for.

@@ -1,8 +1,12 @@
 package slurm
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/corral-pilot/corral/internal/slurm/job"
+	"github.com/corral-pilot/corral/internal/slurm/notation"
 )
 
 // What srun runs, or says instead.
@@ -37,6 +41,28 @@ func TestParseRun(t *testing.T) {
 	}
 }
 
+// Which jobs the words of a list mean, of those that there are: 5 is one by itself, 10 an array of three.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	firsts := []job.Job{
+		{ID: 5, Spec: &job.Spec{}}, {ID: 10, ArrayID: 10, Spec: &job.Spec{Array: "3-9:3"}},
+		{ID: 11, ArrayID: 10, Spec: &job.Spec{Array: "3-9:3"}},
+	}
+	for line, want := range map[string]string{
+		"5": "[[5]]", "10": "[[10 11 12]]", "11": "[[11]]", "10_6,5,10_[1-9]": "[[11] [5] [10 11 12]]", "7,10_9": "[[] [12]]",
+		"5_1": "[[]]", "10_4": "[[]]", "10_*": "[[10 11 12]]", "11_3": "[[]]",
+	} {
+		list, err := notation.ParseJobIDs(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := members(firsts, list)
+		if fmt.Sprint(got) != want || err != nil {
+			t.Errorf("%s means %v, %v; want %s", line, got, err, want)
+		}
+	}
+}
+
 // Which jobs scancel is to choose, or why it chooses none.
 func TestParseCancel(t *testing.T) {
 	t.Parallel()
@@ -45,7 +71,9 @@ func TestParseCancel(t *testing.T) {
 		"--signal=KILL 12": "", "-b 12": "", "-s 15 12": "",
 		"-s USR1 12": "--signal=USR1 is not supported", "": "No job identification provided", "-Q": "No job identification provided",
 		"x": "Invalid job id x", "-t DONE": "Invalid job state DONE", "-n": "option requires an argument",
-		"--interactive 12": "unrecognized option",
+		"--interactive 12": "unrecognized option", "--user= 12": "--user names nothing", "--account=": "--account names nothing",
+		"--name=,": "--name names nothing", "--state=": "--state names nothing", "--partition=": "--partition names nothing",
+		"--user=,ann": "",
 	} {
 		_, err := parseCancel(strings.Fields(line))
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {

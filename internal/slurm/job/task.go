@@ -30,15 +30,17 @@ type Reader struct {
 	first  bool                       // a job that waits for resources was seen
 }
 
-// firstPriority is the priority of Slurm's first job; each later one has less.
-const firstPriority = 4294901760
+const (
+	firstPriority = 4294901760 // of Slurm's first job; each later one has less
+	topPriority   = 4294967293 // the highest there is; 0 would be a job that is held
+)
 
 // Job maps a task to a job. Tasks come in the order of their numbers.
 func (r *Reader) Job(t Task) Job {
 	spec := r.spec(t.Attributes)
 	j := Job{
 		ID: t.ID, Name: t.Name, Spec: spec, Node: t.Worker, Restarts: max(0, t.Begun-1), Exit: t.Exit, Times: t.Times,
-		Reason: None, Priority: firstPriority - int64(t.ID+spec.Nice),
+		Reason: None, Priority: max(1, min(topPriority, firstPriority-int64(t.ID+spec.Nice))),
 	}
 	if spec.Array != "" {
 		j.ArrayID, j.ArrayTask = t.ID-t.Element, r.arrayTask(spec.Array, t.Element)

@@ -12,9 +12,9 @@ func ParseExport(text string) Export {
 	case "", "ALL":
 		return Export{All: true}
 	case "NONE", "NIL":
-		return Export{Login: true}
+		return Export{}
 	}
-	e := Export{Login: true}
+	var e Export
 	for token := range splitQuoted(text) {
 		name, _, set := strings.Cut(token, "=")
 		switch {

@@ -142,9 +142,6 @@ func TestExport(t *testing.T) {
 		if got := strings.Join(e.Environment(caller), " "); got != want {
 			t.Errorf("--export=%s: %q, want %q", text, got, want)
 		}
-		if e.Login != !strings.EqualFold(text, "all") {
-			t.Errorf("--export=%s: login %v", text, e.Login)
-		}
 	}
 }
 

@@ -49,7 +49,6 @@ type Warning struct {
 // An Export is what follows --export.
 type Export struct {
 	All   bool     // of the caller's environment
-	Login bool     // the job's begins as the user's on the worker, as for anything but ALL
 	Names []string // variables that are taken from the caller's
 	Set   []string // NAME=VALUE
 }

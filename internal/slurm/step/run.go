@@ -19,8 +19,13 @@ import (
 // Command is the word by which the pilot program runs a step.
 const Command = "step"
 
-// ExitUnable is the exit status of a step whose job could not be started on its worker.
+// ExitUnable is the exit status of a step whose job could not be started on its worker. A probe does not end with it:
+// its run would fail by that.
 const ExitUnable = 126
+
+// Blind begins what a probe prints whose worker does not see the job's directory; the reason follows. One that sees it
+// prints nothing.
+const Blind = "blind: "
 
 // Run runs the job whose order the worker names, and returns how its process ended. An error means that nothing of the
 // job was started; it is a sentence for its user.
@@ -34,7 +39,11 @@ func Run() (syscall.WaitStatus, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := o.Place.visible(i.host); err != nil || o.Probe {
+	err = o.Place.visible(i.host)
+	if err != nil && o.Probe {
+		_, err = fmt.Println(Blind + err.Error())
+	}
+	if err != nil || o.Probe {
 		return 0, err
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 // A ran is what became of a step.
 type ran struct {
 	dir   string // of the job
-	words string // what the step itself said
+	words string // what the step itself said, on either stream
 	state *os.ProcessState
 }
 
@@ -75,7 +75,7 @@ func run(t *testing.T, o Order, env ...string) ran {
 	cmd.Dir = work
 	cmd.Env = append([]string{"CORRAL_NOTE=" + note, "CORRAL_TASK=3", "CORRAL_ATTEMPT=1", "WORKERS=own", "TMPDIR=/tmp"}, env...)
 	var words bytes.Buffer
-	cmd.Stderr = &words
+	cmd.Stdout, cmd.Stderr = &words, &words
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	_ = cmd.Run()
 	return ran{o.Place.Directory, words.String(), cmd.ProcessState}
@@ -183,6 +183,27 @@ func TestRefused(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(r.dir, "ran")); err == nil {
 			t.Errorf("%s: it ran", says)
+		}
+	}
+}
+
+// A probe ends well whatever it sees, and begins nothing. What it prints says whether it sees the job's directory.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	for says, change := range map[string]func(*Order){
+		"":                   func(*Order) {},
+		Blind + "worker ":    func(o *Order) { o.Place.Directory = "/no/such" },
+		Blind + "on worker ": func(o *Order) { o.Place.Mark++ },
+	} {
+		o := order(t, "touch ran")
+		o.Probe = true
+		change(&o)
+		r := run(t, o)
+		if !r.state.Success() || !strings.HasPrefix(r.words, says) || (says == "") != (r.words == "") {
+			t.Errorf("%s: %v, %q", says, r.state, r.words)
+		}
+		if left, err := os.ReadDir(r.dir); err == nil && len(left) > 0 {
+			t.Errorf("%s: it left %v", says, left)
 		}
 	}
 }

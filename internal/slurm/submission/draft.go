@@ -17,7 +17,6 @@ type draft struct {
 	help, version bool     // and nothing else is wanted
 	wrap          *string  // nil: there is a script
 	export        string   // what followed --export
-	login         bool     // --get-user-env
 	memories      []string // what memory was said for, the last last: "mem" (the job), "cpu" or "gpu"
 	perGPU        int      // cpus
 	perNode       int      // tasks
@@ -156,10 +155,17 @@ func (d *draft) nice(value string) error {
 	return nil
 }
 
+// topPriority is the highest that Slurm has: that of "TOP".
+const topPriority = 1<<32 - 3
+
 // priority counts as niceness, turned round: who says nothing has neither.
 func (d *draft) priority(value string) error {
-	n, err := strconv.ParseUint(value, 10, 31)
-	if err != nil && !strings.EqualFold(value, "TOP") {
+	if strings.EqualFold(value, "TOP") {
+		d.Placing.Nice = -topPriority
+		return nil
+	}
+	n, err := strconv.ParseUint(value, 10, 32)
+	if err != nil || n > topPriority {
 		return errInvalid
 	}
 	d.Placing.Nice = -int(n)

@@ -191,9 +191,7 @@ func (d *draft) finish(c *Command, caller Caller) (*Submission, error) {
 	s.Stdio.complete(s.Array != nil)
 	d.size()
 	export := notation.ParseExport(d.export)
-	s.Environment = Environment{
-		Variables: export.Environment(caller.Environ), Login: export.Login || d.login,
-	}
+	s.Environment.Variables = export.Environment(caller.Environ)
 	if d.export != "" && !strings.EqualFold(d.export, "ALL") {
 		s.Environment.Export = d.export
 	}

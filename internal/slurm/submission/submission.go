@@ -53,7 +53,6 @@ type Size struct {
 type Environment struct {
 	Variables []string // NAME=VALUE; without what Slurm sets in every job
 	Export    string   // what followed --export: SLURM_EXPORT_ENV in the job; empty if nothing did
-	Login     bool     // the job's environment begins as that of the user's login on the worker
 }
 
 // Limits are what happens to a job in the course of time.

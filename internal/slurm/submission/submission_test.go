@@ -72,6 +72,7 @@ func TestRefusedByName(t *testing.T) {
 	for _, line := range []string{
 		"--exclusive", "-C fast", "-w n1", "-x n1", "--begin=tomorrow", "-H", "-N 2", "-d aftercorr:3", "-d afterok:3?afterok:4",
 		"--gpus=a100:2", "--gres=gpu:a100:1", "--licenses=x", "--reservation=r", "--uid=0", "--deadline=now",
+		"--get-user-env", "--get-user-env=10L",
 	} {
 		_, err := sbatch(append(strings.Fields(line), "--wrap=true"), caller, "")
 		if err == nil || !strings.Contains(err.Error(), " is not supported on a Corral cluster: ") {
@@ -112,6 +113,24 @@ func TestPrecedence(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// --priority and --nice are one number, which is the further from 0 the more it is wanted. TOP is before all others.
+func TestNice(t *testing.T) {
+	for line, want := range map[string]int{
+		"": 0, "--nice": 100, "--nice=-7": -7, "--nice=2147483647": 2147483647, "--priority=7": -7, "--priority=0": 0,
+		"--priority=TOP": -4294967293, "--priority=top": -4294967293, "--priority=4294967293": -4294967293,
+	} {
+		s, err := sbatch(append(strings.Fields(line), "--wrap=true"), caller, "")
+		if err != nil || s.Placing.Nice != want {
+			t.Errorf("sbatch %s: %+v, %v; want %d", line, s, err, want)
+		}
+	}
+	for _, line := range []string{"--nice=2147483648", "--priority=-1", "--priority=4294967294", "--priority=99999999999"} {
+		if s, err := sbatch([]string{line, "--wrap=true"}, caller, ""); err == nil {
+			t.Errorf("sbatch %s: %+v, want an error", line, s)
+		}
 	}
 }
 
