@@ -70,7 +70,7 @@ func makeShim(c *cli.Context, p *printer) error {
 		return err
 	}
 	// The links come last: a folder that has commands has a run.
-	f.Run = run.ID
+	f.Run, f.Dir = run.ID, run.Dir
 	if err := f.Link(program); err != nil {
 		return err
 	}
@@ -105,9 +105,8 @@ func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, erro
 		}, f.Key)
 	}
 	run, err := cl.Run(c.Context, f.Run)
-	if corral.KindOf(err) == corral.NotFound { // `corral down` has deleted what corrald knew
-		const gone = "corrald does not know run %d of this shim: end it with `corral shim close %s`, and make it again"
-		return run, corral.ErrorAt(corral.Conflict, f.Path, gone, f.Run, c.Args().First())
+	if corral.KindOf(err) == corral.NotFound || err == nil && !f.Has(run) { // `corral down` has deleted what corrald knew
+		return run, f.Gone()
 	}
 	// A run that is over takes no jobs any more. Its folder is not turned over to another run in silence: the numbers
 	// of its jobs would mean nothing then.
@@ -136,7 +135,13 @@ func closeShim(c *cli.Context, p *printer) error {
 	if f.Run == 0 { // the command that made it was killed; a run that nothing names may be left, without jobs
 		return f.Remove()
 	}
-	run, err := cl.CloseRun(c.Context, f.Run)
+	run, err := cl.Run(c.Context, f.Run)
+	if err == nil && !f.Has(run) {
+		return f.Remove()
+	}
+	if err == nil {
+		run, err = cl.CloseRun(c.Context, f.Run)
+	}
 	switch corral.KindOf(err) {
 	case corral.Conflict, corral.NotFound: // it is over, or gone with its corrald
 		run, err = cl.Run(c.Context, f.Run)

@@ -31,6 +31,7 @@ type Folder struct {
 	Cluster string       `json:"cluster"` // its name, which is that of the one partition
 	Key     string       `json:"key"`     // under which the run is asked for: asked again, it is the same run
 	Run     corral.RunID `json:"run"`     // 0: not known yet
+	Dir     string       `json:"dir"`     // of the run, on corrald's host; unlike the number it never comes again
 }
 
 // Base is what a task's index and one more are added to for its job's number.
@@ -55,6 +56,15 @@ func Open(path string) (Folder, error) {
 		return f, corral.ErrorAt(corral.Invalid, filepath.Join(path, Note), "%w", err)
 	}
 	return f, nil
+}
+
+// Has reports whether a run is the folder's. A corrald that knows nothing of earlier runs gives their numbers again.
+func (f Folder) Has(r corral.Run) bool { return f.Dir == "" || f.Dir == r.Dir }
+
+// Gone is what is to be said of a folder whose run is no more.
+func (f Folder) Gone() error {
+	return corral.ErrorAt(corral.Conflict, f.Path, "corrald does not know run %d of this shim: end it with "+
+		"`corral shim close %s`, and make it again", f.Run, f.Path)
 }
 
 // Found returns the folder of which a command is that was called by a name, as argv[0] has it; getenv finds variables.

@@ -42,6 +42,7 @@ type call struct {
 	at     string // as it was called: the folder is found by it
 	folder Folder
 	client *api.Client
+	over   bool // the folder's run is: what it has not begun never will be
 }
 
 // commands are what the program can be called by.
@@ -78,7 +79,7 @@ func Main(words []string, std Stdio) int {
 	return 1
 }
 
-// open finds the folder of a call and makes a client for its corrald. It does not connect.
+// open finds the folder of a call, makes a client for its corrald, and asks that for the folder's run.
 func (c *call) open() (err error) {
 	if c.folder, err = Found(c.at, os.Getenv); err != nil {
 		return err
@@ -87,7 +88,14 @@ func (c *call) open() (err error) {
 		return corral.ErrorAt(corral.NotFound, c.folder.Path,
 			"the shim was not finished: run `corral shim slurm %s` again", c.folder.Path)
 	}
-	c.client, err = api.New(c.folder.Server)
+	if c.client, err = api.New(c.folder.Server); err != nil {
+		return err
+	}
+	run, err := untilAnswered(c, func() (corral.Run, error) { return c.client.Run(c.ctx, c.folder.Run) })
+	if corral.KindOf(err) == corral.NotFound || err == nil && !c.folder.Has(run) {
+		return c.folder.Gone()
+	}
+	c.over = err == nil && run.State.Over()
 	return err
 }
 

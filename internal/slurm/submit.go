@@ -122,8 +122,8 @@ func (c *call) script(name string) (string, error) {
 // failed says in Slurm's way why a job was not submitted.
 func failed(err error) error { return fmt.Errorf("Batch job submission failed: %w", err) } //nolint:staticcheck
 
-// await waits for jobs and ends with the highest of their exit statuses, as sbatch --wait does. What killed one counts
-// as its signal.
+// await waits for jobs and ends with the highest of their exit statuses, as sbatch --wait does; that of one which was
+// killed is 1.
 func (c *call) await(added api.AddedTasks) error {
 	numbers := make([]int, added.Count)
 	for i := range numbers {
@@ -142,9 +142,9 @@ func (c *call) await(added api.AddedTasks) error {
 			fmt.Fprintln(c.Err, notation.Message(c.name, c.reason(t)))
 		}
 		code := exitOf(t)
-		worst = max(worst, code.Status, code.Signal)
-		if t.State != corral.TaskDone && worst == 0 {
-			worst = 1
+		worst = max(worst, code.Status)
+		if t.State != corral.TaskDone {
+			worst = max(worst, 1)
 		}
 	}
 	if worst > 0 {

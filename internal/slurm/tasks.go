@@ -34,6 +34,9 @@ func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
 	var r job.Reader
 	all := make([]job.Job, 0, len(tasks))
 	for _, t := range tasks {
+		if c.over && !t.State.Over() { // the run was cancelled
+			t.State, t.Cause = corral.TaskFailed, api.CauseWithdrawn
+		}
 		if t.Grown != nil && len(t.Attributes) > 0 { // others are probes
 			all = append(all, r.Job(c.folder.shown(t)))
 		}

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -30,6 +31,10 @@ func (o Order) environ(i instance, worker []string, began time.Time) []string {
 	if temporary != "" && vars["TMPDIR"] == temporary {
 		vars[scratch] = temporary
 	}
+	// Slurm logs the user in: these are there also where nothing is exported.
+	for name, value := range map[string]string{"USER": o.Facts.User, "LOGNAME": o.Facts.User, "SHELL": "/bin/sh"} {
+		vars[name] = cmp.Or(vars[name], value)
+	}
 	maps.Copy(vars, o.told(i, began))
 	vars["PATH"] = first(o.Folder, vars["PATH"])
 	all := make([]string, 0, len(vars))
@@ -52,7 +57,7 @@ var others = []string{
 const scratch = "CORRAL_SCRATCH"
 
 // passed are those variables of the worker that a job gets unless it has its own.
-var passed = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR", gpus, "CORRAL_RUN", "CORRAL_TASK"}
+var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", gpus, "CORRAL_RUN", "CORRAL_TASK"}
 
 // first puts a folder first into a PATH, unless it is in it.
 func first(folder, path string) string {

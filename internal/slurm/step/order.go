@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
@@ -37,6 +38,7 @@ type Order struct {
 	Folder      string   `json:"folder"`          // of the shim: where sbatch and its like are
 	Base        int64    `json:"base"`            // a task's number and this are its job's
 	Probe       bool     `json:"probe,omitempty"` // only look whether the job could begin here
+	Wide        bool     `json:"wide,omitempty"`  // written only: each text has a character for each of its bytes
 }
 
 // A Script is a program with an interpreter line.
@@ -87,8 +89,54 @@ type Facts struct {
 	Export      string `json:"export,omitempty"` // what followed --export, unless that was ALL
 }
 
-// Encode writes an order. One that is longer than corrald keeps is an error.
+// texts returns the order with all that its user may have written in any bytes changed.
+func (o Order) texts(change func(string) string) Order {
+	all := func(list []string) []string {
+		changed := make([]string, len(list))
+		for i, text := range list {
+			changed[i] = change(text)
+		}
+		return changed
+	}
+	for _, text := range []*string{
+		&o.Script.Text, &o.Script.Name, &o.Place.Directory, &o.Place.Submitted, &o.Streams.Input, &o.Streams.Output,
+		&o.Streams.Error, &o.Facts.Name, &o.Facts.Account, &o.Facts.Export, &o.Folder,
+	} {
+		*text = change(*text)
+	}
+	o.Script.Args, o.Environment = all(o.Script.Args), all(o.Environment)
+	return o
+}
+
+// wide has a character for each byte of a text, and narrow takes that back. A character that no byte became is left out.
+func wide(text string) string {
+	runes := make([]rune, len(text))
+	for i := range len(text) {
+		runes[i] = rune(text[i])
+	}
+	return string(runes)
+}
+
+func narrow(text string) string {
+	b := make([]byte, 0, len(text))
+	for _, r := range text {
+		if r <= 0xff {
+			b = append(b, byte(r))
+		}
+	}
+	return string(b)
+}
+
+// Encode writes an order. JSON has no bytes that are not UTF-8, as scripts, variables and names of files may have, so an
+// order with such bytes is written wide. One that is longer than corrald keeps is an error.
 func (o Order) Encode() ([]byte, error) {
+	o.texts(func(text string) string {
+		o.Wide = o.Wide || !utf8.ValidString(text)
+		return text
+	})
+	if o.Wide {
+		o = o.texts(wide)
+	}
 	b, err := json.Marshal(o)
 	if err == nil && len(b) > MaxOrder {
 		err = fmt.Errorf("the script and the environment of the job have %d bytes together, at most %s may be",
@@ -109,6 +157,9 @@ func Read(name string) (Order, error) {
 func decode(b []byte) (o Order, err error) {
 	if err = json.Unmarshal(b, &o); err != nil {
 		return o, fmt.Errorf("reading the job's order: %w", err)
+	}
+	if o.Wide {
+		o, o.Wide = o.texts(narrow), false
 	}
 	return o, o.check()
 }

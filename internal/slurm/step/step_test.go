@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral/internal/slurm/notation"
 )
@@ -252,6 +255,25 @@ func TestEnviron(t *testing.T) {
 	}
 	if slices.Contains(got, "X=1") {
 		t.Errorf("the worker's own variable is in %q", got)
+	}
+}
+
+// A script, its words, its variables and names of files may have any bytes.
+func TestOrderKeepsBytes(t *testing.T) {
+	t.Parallel()
+	o := order(t, "printf 'caf\xe9'\n")
+	o.Script.Args, o.Environment = []string{"\xff", "é"}, []string{"LATIN=caf\xe9"}
+	o.Place.Directory, o.Streams.Output = "/d\xff é", "caf\xe9-%j"
+	b, err := o.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decode(b)
+	if diff := cmp.Diff(o, got); err != nil || diff != "" {
+		t.Errorf("it is read as another order, %v (-written +read):\n%s", err, diff)
+	}
+	if !utf8.Valid(b) {
+		t.Errorf("%q is not UTF-8", b)
 	}
 }
 
