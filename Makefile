@@ -153,7 +153,7 @@ bench-schedules: build ## makespans of workflows beside the list schedule, clust
 bench-streams: build htcondor ## tasks that stream through an HTCondor pool, beside a job for each of them
 	$(GO) run ./bench/streams -from "$$(scripts/htcondor)"
 
-bench-shim: build slurm peers ## jobs of a second by sbatch and Makeflow, through a real Slurm and through the shim: an hour
+bench-shim: build slurm peers ## jobs of a second by sbatch, Makeflow and Snakemake, through a real Slurm and the shim: over an hour
 	$(GO) run ./bench/shim
 
 bench-relay: ## connections through a relay and ssh, beside connections without

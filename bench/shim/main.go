@@ -1,9 +1,10 @@
 // Command shim measures Slurm's commands as Corral's shim has them beside those of a real Slurm on the same two cpus:
 // what a job costs who submits it, how long one that does nothing takes, and many that sleep for a second, submitted
-// one by one and by Makeflow.
+// one by one and by Makeflow; and Snakemake with rules that do.
 //
-//	go run ./bench/shim            # about an hour, most of it asleep
-//	go run ./bench/shim -jobs 40   # in small
+//	go run ./bench/shim                     # more than an hour, most of it asleep
+//	go run ./bench/shim -jobs 40 -rules 10  # in small
+//	go run ./bench/shim -jobs 0             # Snakemake alone
 //
 // There are three sides: Slurm as idle as scripts/slurm has it, which starts a job as soon as it is submitted; Slurm as
 // large sites have it (SchedulerParameters=defer,sched_min_interval=30000000: it starts jobs every thirty seconds at
@@ -31,13 +32,15 @@ import (
 
 // A bench says what to measure and where.
 type bench struct {
-	jobs     int    // that sleep for a second, on a side that starts them at once
-	deferred int    // of these, on the side that does not
-	noops    int    // that do nothing, one after the other
-	pending  int    // that squeue shows, in thousands
-	sides    string // some of their names
-	dir      string // parent of the temporary directory
-	bin      string // where corral is
+	jobs                 int    // that sleep for a second, on a side that starts them at once; 0: only Snakemake
+	deferred             int    // of these, on the side that does not
+	noops                int    // that do nothing, one after the other
+	pending              int    // that squeue shows, in thousands
+	sides                string // some of their names
+	rules, deferredRules int    // of Snakemake that sleep for a second, likewise; 0: it is not measured
+
+	dir string // parent of the temporary directory
+	bin string // where corral is
 
 	stdout, stderr io.Writer
 }
@@ -66,18 +69,20 @@ func parse(args []string, stdout, stderr io.Writer) (bench, error) {
 	b := bench{stdout: stdout, stderr: stderr}
 	f := flag.NewFlagSet("shim", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.IntVar(&b.jobs, "jobs", 1000, "that sleep for a second")
+	f.IntVar(&b.jobs, "jobs", 1000, "that sleep for a second; 0: nothing but Snakemake is measured")
 	f.IntVar(&b.deferred, "deferred", 20, "of these, on the Slurm that starts some every thirty seconds")
 	f.IntVar(&b.noops, "noops", 30, "jobs that do nothing, one after the other")
 	f.IntVar(&b.pending, "pending", 10, "`thousands` of jobs that squeue shows")
+	f.IntVar(&b.rules, "rules", 100, "of Snakemake that sleep for a second; 0: it is not measured")
+	f.IntVar(&b.deferredRules, "deferred-rules", 0, "of these, on the Slurm that starts some every thirty seconds")
 	f.StringVar(&b.sides, "sides", "shim,slurm,deferred", "`NAMES` of those that are measured")
 	f.StringVar(&b.dir, "dir", "/tmp", "`directory` to work below: sockets in it have short names")
 	f.StringVar(&b.bin, "bin", "bin", "`directory` with corral")
 	if err := f.Parse(args); err != nil {
 		return b, err
 	}
-	if f.NArg() > 0 || min(b.jobs, b.noops, b.pending, b.deferred) < 1 {
-		fmt.Fprintln(stderr, "usage: shim [flags]; all numbers are at least 1")
+	if f.NArg() > 0 || min(b.noops, b.pending, b.deferred) < 1 || min(b.jobs, b.rules, b.deferredRules) < 0 {
+		fmt.Fprintln(stderr, "usage: shim [flags]; numbers are at least 1, and 0 where it says so")
 		f.PrintDefaults()
 		return b, flag.ErrHelp
 	}
@@ -94,6 +99,20 @@ func (b bench) measure(ctx context.Context) error {
 	if b.bin, err = filepath.Abs(b.bin); err != nil {
 		return err
 	}
+	if b.jobs > 0 {
+		if err := b.commands(ctx, peers); err != nil {
+			return err
+		}
+	}
+	rows, err := b.snakemake(ctx, peers)
+	if len(rows) > 0 {
+		reportSnakemake(b.stdout, rows)
+	}
+	return err
+}
+
+// commands measures what Slurm's commands and Makeflow do with jobs, and reports it.
+func (b bench) commands(ctx context.Context, peers string) error {
 	var all []measured
 	for _, kind := range []struct {
 		name  string
@@ -101,42 +120,45 @@ func (b bench) measure(ctx context.Context) error {
 		plan  plan
 	}{
 		{"shim", b.startShim, plan{b.jobs, b.noops, b.pending}},
-		{"slurm", b.startSlurm, plan{b.jobs, b.noops, b.pending}},
-		{"deferred", b.startDeferred, plan{b.deferred, 2, 0}},
+		{"slurm", slurm{}.named("Slurm, idle").start, plan{b.jobs, b.noops, b.pending}},
+		{"deferred", slurm{}.named("Slurm, deferring", deferring).start, plan{b.deferred, 2, 0}},
 	} {
 		if !slices.Contains(strings.Split(b.sides, ","), kind.name) {
 			continue
 		}
-		m, err := b.one(ctx, peers, kind.start, kind.plan)
+		err := b.on(ctx, peers, kind.start, func(s *side) error {
+			fmt.Fprintf(b.stderr, "shim: %s: %d jobs, %d without work\n", s.name, kind.plan.jobs, kind.plan.noops)
+			m, err := s.measure(ctx, kind.plan, b.stderr)
+			all = append(all, m)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		all = append(all, m)
 	}
-	_, err = io.WriteString(b.stdout, report(all))
+	_, err := io.WriteString(b.stdout, report(all))
 	return err
 }
 
-// one measures one side, and ends it.
-func (b bench) one(
-	ctx context.Context, peers string, start func(context.Context, string) (*side, error), p plan,
-) (m measured, err error) {
+// on starts a side, has it measured, and ends it.
+func (b bench) on(
+	ctx context.Context, peers string, start func(context.Context, string) (*side, error), measure func(*side) error,
+) (err error) {
 	dir, err := os.MkdirTemp(b.dir, "shim")
 	if err != nil {
-		return m, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	if err := os.Chmod(dir, 0o755); err != nil { // who runs jobs may be somebody else
-		return m, err
+		return err
 	}
 	s, err := start(ctx, dir)
 	defer func() { err = errors.Join(err, s.end()) }()
 	if err != nil {
-		return m, err
+		return err
 	}
 	s.peers = peers
-	fmt.Fprintf(b.stderr, "shim: %s: %d jobs, %d without work\n", s.name, p.jobs, p.noops)
-	return s.measure(ctx, p, b.stderr)
+	return measure(s)
 }
 
 // report is a table with a column for each side.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,10 +40,39 @@ func TestReport(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{"-jobs", "0"}, {"-deferred", "0"}, {"more"}, {"-x"}} {
+	for _, args := range [][]string{{"-jobs", "-1"}, {"-deferred", "0"}, {"-rules", "-1"}, {"more"}, {"-x"}} {
 		var stdout, stderr bytes.Buffer
 		if code := execute(t.Context(), args, &stdout, &stderr); code != 2 || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%v: exit code %d, %q and %q", args, code, &stdout, &stderr)
+		}
+	}
+}
+
+// Starts of Snakemake share the cpus with the work.
+func TestReportSnakemake(t *testing.T) {
+	var got bytes.Buffer
+	reportSnakemake(&got, []pipeline{{side: "shim", way: "--slurm", rules: 100, took: 200 * time.Second,
+		start: 500 * time.Millisecond, starts: 202, asks: 180, late: 33 * time.Second}})
+	want := "| shim | --slurm | 100 | 200.0 | 50.0 | 202 | 0.50 | 50.5 | 50 % | 180 | 33.0 |\n"
+	if !strings.HasSuffix(got.String(), "|\n"+want) {
+		t.Errorf("%s\nshould end with\n%s", &got, want)
+	}
+}
+
+// What was gathered says when each file was written; what lacks a file is refused.
+func TestWrittenIn(t *testing.T) {
+	for text, fails := range map[string]bool{"0 1700000000.5\n1 1700000001.250000000\n": false,
+		"0 1700000000.5\n": true, "1 1700000001.2\n0 1700000000.5\n": true, "0 x\n1 y\n": true, "": true} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "all.txt"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		written, err := writtenIn(dir, 2)
+		if (err != nil) != fails {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err == nil && written[1].Sub(written[0]) != 750*time.Millisecond {
+			t.Errorf("%q: %v", text, written)
 		}
 	}
 }

@@ -24,11 +24,13 @@ func TestShimBesideSlurm(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	var stdout, stderr bytes.Buffer
-	args := []string{"-bin", bin, "-dir", dir, "-sides", "shim,slurm", "-jobs", "4", "-noops", "2", "-pending", "1"}
+	args := []string{"-bin", bin, "-dir", dir, "-sides", "shim,slurm", "-jobs", "4", "-noops", "2", "-pending", "1",
+		"-rules", "2"}
 	if code := execute(t.Context(), args, &stdout, &stderr); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
-	for _, want := range []string{"| shim | Slurm, idle |", "(of 1000)", "| sleeping jobs by Makeflow | 4 in "} {
+	for _, want := range []string{"| shim | Slurm, idle |", "(of 1000)", "| sleeping jobs by Makeflow | 4 in ",
+		"| shim | --cluster | 2 |", "| shim | --slurm | 2 |", "| Slurm, idle | --slurm | 2 |"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, &stdout)
 		}

@@ -24,14 +24,14 @@ type side struct {
 	dir   string
 	bin   string   // sbatch, squeue and the like
 	env   []string // beside this process's
-	peers string   // where Makeflow is
+	peers string   // where Makeflow and Snakemake are
 	end   func() error
 }
 
-// command is one of a side's commands, or Makeflow, as a user calls it.
+// command is one of a side's commands, Makeflow or Snakemake, as a user calls it.
 func (s *side) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	path := filepath.Join(s.bin, name)
-	if name == "makeflow" {
+	if name == "makeflow" || name == "snakemake" {
 		path = filepath.Join(s.peers, name)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -51,23 +51,29 @@ func (s *side) output(ctx context.Context, name string, args ...string) (string,
 	return strings.TrimSpace(string(out)), err
 }
 
-// startSlurm starts a Slurm that starts jobs at once.
-func (b bench) startSlurm(ctx context.Context, dir string) (*side, error) {
-	return startSlurm(ctx, "Slurm, idle", dir)
+// deferring makes a Slurm as large sites have it: it thinks of starting jobs every thirty seconds at most.
+const deferring = "SchedulerParameters=defer,sched_min_interval=30000000"
+
+// slurm is a Slurm of one node as scripts/slurm makes it, with its settings there, and lines for slurm.conf.
+type slurm struct {
+	name  string
+	env   []string
+	lines []string
 }
 
-// startDeferred starts one as large sites have it: it thinks of starting jobs every thirty seconds at most.
-func (b bench) startDeferred(ctx context.Context, dir string) (*side, error) {
-	return startSlurm(ctx, "Slurm, deferring", dir, "SchedulerParameters=defer,sched_min_interval=30000000")
+// named gives it a name, and more lines.
+func (k slurm) named(name string, lines ...string) slurm {
+	k.name, k.lines = name, append([]string{"MaxJobCount=40000"}, lines...)
+	return k
 }
 
-// startSlurm starts a Slurm of one node with the lines of settings. The caller must end it, also if there is an error.
-func startSlurm(ctx context.Context, name, dir string, lines ...string) (*side, error) {
+// start starts it. The caller must end it, also if there is an error.
+func (k slurm) start(ctx context.Context, dir string) (*side, error) {
 	state := filepath.Join(dir, "s")
-	s := &side{name: name, dir: dir, env: []string{"SLURM_CONF=" + filepath.Join(state, "slurm.conf")},
+	s := &side{name: k.name, dir: dir, env: []string{"SLURM_CONF=" + filepath.Join(state, "slurm.conf")},
 		end: func() error { return exec.Command("scripts/slurm", "stop", state).Run() }}
-	cmd := exec.CommandContext(ctx, "scripts/slurm", append([]string{"start", state, "MaxJobCount=40000"}, lines...)...)
-	cmd.Env = append(os.Environ(), "NODES=1", "CPUS="+strconv.Itoa(cpus))
+	cmd := exec.CommandContext(ctx, "scripts/slurm", append([]string{"start", state}, k.lines...)...)
+	cmd.Env = append(append(os.Environ(), "NODES=1", "CPUS="+strconv.Itoa(cpus)), k.env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return s, fmt.Errorf("scripts/slurm, which is run in the project's folder: %w: %.500s", err, out)
 	}
