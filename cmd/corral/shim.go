@@ -105,7 +105,7 @@ func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, erro
 		}, f.Key)
 	}
 	run, err := cl.Run(c.Context, f.Run)
-	if corral.KindOf(err) == corral.NotFound || err == nil && !f.Has(run) { // `corral down` has deleted what corrald knew
+	if corral.KindOf(err) == corral.NotFound || err == nil && !f.Has(run) { // `corral down` deletes what it knew
 		return run, f.Gone()
 	}
 	// A run that is over takes no jobs any more. Its folder is not turned over to another run in silence: the numbers

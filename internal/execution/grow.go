@@ -109,8 +109,8 @@ func (g *grown) tell(i int32) {
 	}
 }
 
-// want has a gate hear of what it waits for. Gates come one after the other, so that a gate which hears of the task already
-// is the last that does.
+// want has a gate hear of what it waits for. Gates come one after the other, so that a gate which hears of the task
+// already is the last that does.
 func (g *grown) want(of *gate, task int32) {
 	if all := g.wanted[task]; len(all) > 0 && all[len(all)-1] == of {
 		return

@@ -86,8 +86,8 @@ func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
 	return tasks, next, err
 }
 
-// AwaitTasks returns when the tasks that are asked for by number are over, all of them; or when ctx ends, with its error.
-// If their run is over and one of them is not, that is a Conflict error: it never will be.
+// AwaitTasks returns when the tasks that are asked for by number are over, all of them; or when ctx ends, with its
+// error. If their run is over and one of them is not, that is a Conflict error: it never will be.
 func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) error {
 	d, _, err := driving(ctx, m, id)
 	if err != nil {

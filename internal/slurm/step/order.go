@@ -108,7 +108,8 @@ func (o Order) texts(change func(string) string) Order {
 	return o
 }
 
-// wide has a character for each byte of a text, and narrow takes that back. A character that no byte became is left out.
+// wide has a character for each byte of a text, and narrow takes that back. A character that no byte became is left
+// out.
 func wide(text string) string {
 	runes := make([]rune, len(text))
 	for i := range len(text) {
@@ -127,8 +128,8 @@ func narrow(text string) string {
 	return string(b)
 }
 
-// Encode writes an order. JSON has no bytes that are not UTF-8, as scripts, variables and names of files may have, so an
-// order with such bytes is written wide. One that is longer than corrald keeps is an error.
+// Encode writes an order. JSON has no bytes that are not UTF-8, as scripts, variables and names of files may have, so
+// an order with such bytes is written wide. One that is longer than corrald keeps is an error.
 func (o Order) Encode() ([]byte, error) {
 	o.texts(func(text string) string {
 		o.Wide = o.Wide || !utf8.ValidString(text)
