@@ -93,7 +93,7 @@ func (c *call) named(list []notation.JobID) (found []job.Job, wrong error, err e
 	var words []error
 	for i, jobs := range all {
 		if found = append(found, jobs...); len(jobs) == 0 {
-			//nolint:staticcheck // Slurm's words
+			// Slurm's words
 			words = append(words, fmt.Errorf("Kill job error on job id %s: Invalid job id specified", list[i]))
 		}
 	}
@@ -114,7 +114,7 @@ func parseCancel(words []string) (k cancellation, err error) {
 	for _, word := range rest {
 		ids, err := notation.ParseJobIDs(word)
 		if err != nil {
-			return k, fmt.Errorf("Invalid job id %s", word) //nolint:staticcheck // Slurm's words
+			return k, fmt.Errorf("Invalid job id %s", word) // Slurm's words
 		}
 		k.jobs = append(k.jobs, ids...)
 	}
@@ -125,7 +125,7 @@ func parseCancel(words []string) (k cancellation, err error) {
 	}
 	// Without a word that says which, scancel does nothing: nobody wants to cancel all by a slip.
 	if len(k.jobs) == 0 && !k.narrows() {
-		return k, errors.New("No job identification provided") //nolint:staticcheck // Slurm's words
+		return k, errors.New("No job identification provided") // Slurm's words
 	}
 	return k, nil
 }
@@ -160,7 +160,7 @@ func (k *cancellation) take(meaning, value string) error {
 		for _, s := range list {
 			state, ok := cancellable[strings.ToUpper(s)]
 			if !ok {
-				return fmt.Errorf("Invalid job state %s", s) //nolint:staticcheck // Slurm's words
+				return fmt.Errorf("Invalid job state %s", s) // Slurm's words
 			}
 			k.states = append(k.states, state)
 		}

@@ -134,7 +134,7 @@ func (c *call) requeue(ids []notation.JobID) error {
 		}
 		for _, j := range jobs {
 			if j.State == job.Pending {
-				return fmt.Errorf("Job is pending execution for job %s", ids[i]) //nolint:staticcheck // Slurm's words
+				return fmt.Errorf("Job is pending execution for job %s", ids[i]) // Slurm's words
 			}
 			if err := again(c, j); err != nil {
 				return err

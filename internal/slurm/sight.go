@@ -62,7 +62,7 @@ func (c *call) sight(o step.Order) error {
 	// Short lines that are appended are whole, whoever else appends.
 	f, err := os.OpenFile(note, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil //nolint:nilerr // then they are asked again
+		return nil // then they are asked again
 	}
 	defer f.Close()
 	_, _ = fmt.Fprintln(f, system)

@@ -82,7 +82,7 @@ func parseRun(words []string) (l launch, err error) {
 		}
 	}
 	if l.command = rest; len(rest) == 0 {
-		err = errors.New("fatal: No command given to execute.") //nolint:staticcheck // Slurm's words
+		err = errors.New("fatal: No command given to execute.") // Slurm's words
 	}
 	return l, err
 }

@@ -107,7 +107,7 @@ func (c *call) script(name string) (string, error) {
 			}
 		}
 		if err != nil {
-			return "", fmt.Errorf("Unable to open file %s", name) //nolint:staticcheck // Slurm's words
+			return "", fmt.Errorf("Unable to open file %s", name) // Slurm's words
 		}
 		defer f.Close()
 		from = f
@@ -120,7 +120,7 @@ func (c *call) script(name string) (string, error) {
 }
 
 // failed says in Slurm's way why a job was not submitted.
-func failed(err error) error { return fmt.Errorf("Batch job submission failed: %w", err) } //nolint:staticcheck
+func failed(err error) error { return fmt.Errorf("Batch job submission failed: %w", err) } // Slurm's words
 
 // await waits for jobs and ends with the highest of their exit statuses, as sbatch --wait does; that of one which was
 // killed is 1.
@@ -159,7 +159,7 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	// Clients that know the cluster by sinfo name it as their partition. "default" is what people write where they must
 	// write something.
 	if p := sub.Labels.Partition; p != "" && p != c.folder.Cluster && p != "default" {
-		return t, errors.New("Invalid partition name specified") //nolint:staticcheck // Slurm's words
+		return t, errors.New("Invalid partition name specified") // Slurm's words
 	}
 	o, err := c.order(sub, who)
 	if err != nil {

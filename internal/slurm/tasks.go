@@ -216,7 +216,7 @@ func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 		}
 		for _, jobs := range found {
 			if len(jobs) == 0 {
-				return nil, errors.New("Job dependency problem") //nolint:staticcheck // Slurm's words
+				return nil, errors.New("Job dependency problem") // Slurm's words
 			}
 			for _, j := range jobs {
 				waits = append(waits, api.Wait{Task: j.ID - int(c.folder.Base()), When: whens[d.When]})

@@ -220,7 +220,7 @@ func ParseAcct(words []string, getenv func(string) string, me string) (*Acct, er
 		return nil, err
 	}
 	if len(rest) > 0 {
-		return nil, fmt.Errorf("Unknown arguments:\n %s", rest[0]) //nolint:staticcheck // Slurm's words
+		return nil, fmt.Errorf("Unknown arguments:\n %s", rest[0]) // Slurm's words
 	}
 	a := &Acct{Filter: Filter{me: me}}
 	delimiter := "|"
@@ -298,7 +298,7 @@ func parseFields(list string) ([]shown, error) {
 			i = exact
 		}
 		if i < 0 {
-			return nil, fmt.Errorf("Invalid field requested: \"%s\"", name) //nolint:staticcheck // Slurm's words
+			return nil, fmt.Errorf("Invalid field requested: \"%s\"", name) // Slurm's words
 		}
 		s := shown{&fields[i], fields[i].width}
 		if n, ok := width(size); ok {

@@ -60,7 +60,7 @@ func (f *Filter) states(list []string) error {
 			for _, c := range codes {
 				names = append(names, string(c.state))
 			}
-			//nolint:staticcheck // Slurm's words
+			// Slurm's words
 			return fmt.Errorf("Invalid job state specified: %s\nValid job states include: %s",
 				text, strings.Join(names, ","))
 		}

@@ -238,7 +238,7 @@ func ParseInfo(words []string, getenv func(string) string) (*Info, error) {
 		return nil, err
 	}
 	if len(rest) > 0 {
-		return nil, fmt.Errorf("Unrecognized option: %s", rest[0]) //nolint:staticcheck // Slurm's words
+		return nil, fmt.Errorf("Unrecognized option: %s", rest[0]) // Slurm's words
 	}
 	o, format := &Info{}, ""
 	for _, g := range given {
@@ -306,7 +306,7 @@ func parseInfoFormat(format string) (list []infoPrinted, after string, err error
 		case letter[0] == '%':
 			continue
 		case i < 0:
-			//nolint:staticcheck // Slurm's words
+			// Slurm's words
 			return nil, "", fmt.Errorf("Invalid node format specification: %c", letter[0])
 		}
 		p.infoColumn, p.before, after = &infoColumns[i], after, ""

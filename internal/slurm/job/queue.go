@@ -150,7 +150,7 @@ func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, 
 		given, rest = append(given, notation.Given{Name: "jobs", Value: rest[0]}), rest[1:] // -j 12, in two words
 	}
 	if len(rest) > 0 {
-		return nil, fmt.Errorf("Unrecognized option: %s", rest[0]) //nolint:staticcheck // Slurm's words, as below
+		return nil, fmt.Errorf("Unrecognized option: %s", rest[0]) // Slurm's words, as below
 	}
 	q := &Queue{Filter: Filter{me: me}}
 	for _, g := range given {
@@ -225,7 +225,7 @@ func parseFormat(format string, columns []column) (list []printed, after string,
 		}
 		i := slices.IndexFunc(columns, func(c column) bool { return c.letter == letter[0] && letter[0] != 0 })
 		if i < 0 { // as Slurm, at the first
-			//nolint:staticcheck // Slurm's words
+			// Slurm's words
 			return nil, "", fmt.Errorf("Invalid job format specification: %c", letter[0])
 		}
 		p.column, p.before, after = &columns[i], after, ""
@@ -241,7 +241,7 @@ func parseNames(names string) ([]printed, error) {
 		name = strings.TrimSpace(name)
 		i := slices.IndexFunc(columns, func(c column) bool { return strings.EqualFold(c.name, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("Invalid job format specification: %s", name) //nolint:staticcheck // Slurm's words
+			return nil, fmt.Errorf("Invalid job format specification: %s", name) // Slurm's words
 		}
 		p := printed{column: &columns[i], width: 20, right: strings.HasPrefix(size, ".")}
 		if sized {
@@ -253,7 +253,7 @@ func parseNames(names string) ([]printed, error) {
 }
 
 // ErrNoJob is what squeue and scontrol say of a job that they do not know.
-var ErrNoJob = errors.New("Invalid job id specified") //nolint:staticcheck // Slurm's words
+var ErrNoJob = errors.New("Invalid job id specified") // Slurm's words
 
 // Write prints the jobs that were asked for, of jobs in the order of their ids. A job that was asked for alone and is
 // not there is ErrNoJob.

@@ -257,7 +257,7 @@ func parseUserColumns(list string) ([]userColumn, error) {
 			return name != "" && strings.HasPrefix(plain, strings.ToLower(name))
 		})
 		if i < 0 {
-			return nil, fmt.Errorf("Unknown field '%s'", one) //nolint:staticcheck // Slurm's words
+			return nil, fmt.Errorf("Unknown field '%s'", one) // Slurm's words
 		}
 		c := userColumns[i]
 		if n, ok := width(size); ok {

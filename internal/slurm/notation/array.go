@@ -9,7 +9,7 @@ import (
 )
 
 // ErrArray has Slurm's words for a list of an array's tasks that cannot be.
-var ErrArray = errors.New("Invalid job array specification") //nolint:staticcheck // Slurm's words
+var ErrArray = errors.New("Invalid job array specification") // Slurm's words
 
 // ParseArray reads what follows --array: "0-9:2,15". Numbers up to and including highest may occur. "%4" behind
 // it lets four of the tasks run at once. No text is no array.

@@ -6,7 +6,7 @@ import (
 )
 
 // ErrDependency has Slurm's words for a condition that cannot be.
-var ErrDependency = errors.New("Job dependency problem") //nolint:staticcheck // Slurm's words
+var ErrDependency = errors.New("Job dependency problem") // Slurm's words
 
 // maxDependencies bounds how many jobs one job may wait for.
 const maxDependencies = 10_000

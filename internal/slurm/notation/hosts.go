@@ -37,13 +37,13 @@ func expandHosts(one string) ([]string, error) {
 	}
 	ranges, suffix, ok := strings.Cut(rest, "]")
 	if !ok || strings.ContainsAny(suffix, "[]") {
-		return nil, fmt.Errorf("Invalid hostlist: %s", one) //nolint:staticcheck // Slurm's words
+		return nil, fmt.Errorf("Invalid hostlist: %s", one) // Slurm's words
 	}
 	var hosts []string
 	for part := range strings.SplitSeq(ranges, ",") {
 		first, last, _, err := parseRange(part)
 		if err != nil || strings.Contains(part, ":") || last-first >= MaxHosts || len(hosts) > MaxHosts {
-			return nil, fmt.Errorf("Invalid hostlist: %s", one) //nolint:staticcheck // Slurm's words
+			return nil, fmt.Errorf("Invalid hostlist: %s", one) // Slurm's words
 		}
 		width := len(part)
 		if i := strings.IndexByte(part, '-'); i >= 0 {

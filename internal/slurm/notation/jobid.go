@@ -11,7 +11,7 @@ import (
 const MaxTask = 99_999
 
 // ErrJobID is a list of jobs that Slurm cannot read.
-var ErrJobID = errors.New("Invalid job id") //nolint:staticcheck // Slurm's words
+var ErrJobID = errors.New("Invalid job id") // Slurm's words
 
 // ParseJobIDs reads a list of jobs: "12,13_4,14_[1-4,7],15_*". A step ("12.batch", "12.0") stands for its job.
 func ParseJobIDs(text string) ([]JobID, error) {

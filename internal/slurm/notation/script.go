@@ -18,15 +18,15 @@ func CheckScript(text string) error {
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
 	case strings.TrimSpace(text) == "":
-		return errors.New("Batch script is empty!") //nolint:staticcheck // Slurm's words, as below
+		return errors.New("Batch script is empty!") // Slurm's words, as below
 	case !strings.HasPrefix(text, "#!"): // a program, say
-		return errors.New("This does not look like a batch script.  The first\n" + //nolint:staticcheck
+		return errors.New("This does not look like a batch script.  The first\n" + // Slurm's words
 			"line must start with #! followed by the path to an interpreter.\nFor instance: #!/bin/sh")
 	case strings.Contains(text, "\x00"):
-		return errors.New("The Slurm controller does not allow scripts that\n" + //nolint:staticcheck
+		return errors.New("The Slurm controller does not allow scripts that\n" + // Slurm's words
 			"contain a NULL character '\\0'.")
 	case strings.HasSuffix(first, "\r") || strings.Contains(text, "\r\n"):
-		return errors.New("Batch script contains DOS line breaks (\\r\\n)\n" + //nolint:staticcheck
+		return errors.New("Batch script contains DOS line breaks (\\r\\n)\n" + // Slurm's words
 			"instead of expected UNIX line breaks (\\n).")
 	}
 	return nil
@@ -93,7 +93,7 @@ func splitWords(line string) ([]string, error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("Unmatched `%c` in [%s]", quote, line[from:]) //nolint:staticcheck
+		return nil, fmt.Errorf("Unmatched `%c` in [%s]", quote, line[from:]) // Slurm's words
 	}
 	end(len(line))
 	return words, nil

@@ -98,7 +98,7 @@ func submit(err error) error {
 	if unsupported := (*notation.Unsupported)(nil); err == nil || errors.As(err, &unsupported) {
 		return err
 	}
-	return fmt.Errorf("Batch job submission failed: %w", err) //nolint:staticcheck // Slurm's words
+	return fmt.Errorf("Batch job submission failed: %w", err) // Slurm's words
 }
 
 // killInvalid reads --kill-on-invalid-dep: yes ends a job whose condition can hold no more, and no leaves it
@@ -187,10 +187,10 @@ func (d *draft) nodes(value string) error {
 	m, _ := strconv.Atoi(most)
 	switch {
 	case m < n:
-		//nolint:staticcheck // Slurm's words
+		// Slurm's words
 		return fmt.Errorf("Maximum node count %d is less than minimum node count %d", m, n)
 	case n == 0:
-		return submit(errors.New("Node count specification invalid")) //nolint:staticcheck // likewise
+		return submit(errors.New("Node count specification invalid")) // likewise
 	case n > 1:
 		return &notation.Unsupported{What: "--nodes=" + value, Why: oneWorker}
 	}
@@ -262,7 +262,7 @@ func (d *draft) propagate(value string) error {
 	for name := range strings.SplitSeq(value, ",") {
 		upper := strings.TrimPrefix(strings.ToUpper(name), "RLIMIT_")
 		if !slices.Contains(AllRlimits, upper) {
-			return fmt.Errorf("Bad rlimit name: %s\n--propagate=%s is not valid.", name, value) //nolint:staticcheck
+			return fmt.Errorf("Bad rlimit name: %s\n--propagate=%s is not valid.", name, value) // Slurm's words
 		}
 		names = append(names, upper)
 	}

@@ -15,7 +15,7 @@ const MaxScript = 512 << 10
 
 // ErrTooLong has the words of Slurm's daemon for a script that is too long.
 //
-//nolint:staticcheck // its words begin as it writes them
+// its words begin as it writes them
 var ErrTooLong = errors.New("Batch job submission failed: " +
 	"Pathname of a file, directory or other parameter too long")
 
@@ -49,13 +49,13 @@ func ParseCommand(words []string) (*Command, error) {
 		}
 	}
 	if len(d.memories) > 1 {
-		//nolint:staticcheck // Slurm's words
+		// Slurm's words
 		return nil, errors.New("fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.")
 	}
 	c := &Command{Help: d.help, Version: d.version, Wrap: d.wrap, given: given}
 	if len(rest) > 0 {
 		if c.Wrap != nil {
-			//nolint:staticcheck // Slurm's words
+			// Slurm's words
 			return nil, errors.New("Script arguments not permitted with --wrap option")
 		}
 		c.Path, c.Args = rest[0], rest[1:]
@@ -110,7 +110,7 @@ func (d *draft) readScript() error {
 			return err
 		}
 		if len(rest) > 0 {
-			//nolint:staticcheck // Slurm's words
+			// Slurm's words
 			return fmt.Errorf("Invalid directive found in batch script: %s", rest[0])
 		}
 		for _, g := range given {
@@ -168,9 +168,9 @@ func (d *draft) apply(g notation.Given, variable string) error {
 	number := errNumber{}
 	switch {
 	case errors.Is(err, errInvalid):
-		return fmt.Errorf("Invalid --%s specification", g.Name) //nolint:staticcheck // Slurm's words
+		return fmt.Errorf("Invalid --%s specification", g.Name) // Slurm's words
 	case errors.As(err, &number):
-		return fmt.Errorf("%w --%s.", number, g.Name) //nolint:staticcheck // likewise
+		return fmt.Errorf("%w --%s.", number, g.Name) // likewise
 	}
 	return err
 }
