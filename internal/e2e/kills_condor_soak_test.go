@@ -35,10 +35,8 @@ func TestKillsStreamed(t *testing.T) {
 	t.Parallel()
 	u := newCondorUser(t, "CORRALD_LEASE=5s")
 	u.startPool(t)
-	for range 2 {
-		u.must("glidein", "create", "--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB", "--resubmit", "forever", "--retries", "1000", "--wait", "-q")
-	}
-	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--stream"}}
+	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--stream"},
+		glidein: []string{"--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB"}}
 	m.play(
 		cell{"worker job", func(corral.Worker, int) (pid int) {
 			u.until("a worker job", 5*time.Minute, func() bool { pid = u.streamed(); return pid != 0 })
