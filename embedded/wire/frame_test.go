@@ -20,7 +20,7 @@ func TestSlowIsNotGone(t *testing.T) {
 		began := time.Now()
 		c.SendFrame(body)
 		for left := len(body) + 4; left > 0; {
-			time.Sleep(writeTimeout / 2)
+			<-time.After(writeTimeout / 2)
 			n, err := io.ReadFull(theirs, make([]byte, min(left, writePiece)))
 			if err != nil {
 				t.Fatalf("%v after %v, %d bytes to go", err, time.Since(began), left)
@@ -28,7 +28,7 @@ func TestSlowIsNotGone(t *testing.T) {
 			left -= n
 		}
 		c.SendFrame(body)
-		time.Sleep(writeTimeout + time.Second)
+		<-time.After(writeTimeout + time.Second)
 		if _, err := theirs.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("reading after %v: %v, want the end", writeTimeout, err)
 		}
@@ -45,7 +45,7 @@ func TestEndOfASlowConnection(t *testing.T) {
 		defer peer.Wait()
 		peer.Go(func() {
 			for err := error(nil); err == nil; {
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				_, err = io.ReadFull(theirs, make([]byte, writePiece))
 			}
 		})

@@ -53,12 +53,12 @@ func TestNewLeaseIsNotForJobsOfTheOld(t *testing.T) {
 			g.Close()
 		}
 		attach()
-		time.Sleep(14 * time.Second)
+		<-time.After(14 * time.Second)
 		attach()
 		if !old.mayPublish() {
 			t.Error("a worker that came back in time may not publish")
 		}
-		time.Sleep(16 * time.Second)
+		<-time.After(16 * time.Second)
 		attach()
 		k := &work{w: w, job: longJob(2), running: true}
 		if old.mayPublish() || !k.mayPublish() {
@@ -115,11 +115,11 @@ func TestWorkerIsNotAloneBeforeItsLeaseIsOver(t *testing.T) {
 		g.Close()
 		tick := time.NewTicker(workerTick)
 		defer tick.Stop()
-		time.Sleep(14 * time.Second)
+		<-time.After(14 * time.Second)
 		if w.step(time.Now(), tick) || k.cancelled {
 			t.Error("it leaves before its lease is over")
 		}
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		if !w.step(time.Now(), tick) {
 			t.Error("it stays, although it is alone")
 		}

@@ -47,7 +47,7 @@ func TestOldSessionsAreForgotten(t *testing.T) {
 			after time.Duration
 			found bool
 		}{{life, true}, {2 * life, false}} {
-			time.Sleep(tt.after)
+			<-time.After(tt.after)
 			ss.Begin(t.Context(), corral.Site{}, done)
 			if _, _, err := ss.Find(old.id + ".1"); (err == nil) != tt.found {
 				t.Errorf("%s later: %v", tt.after, err)
