@@ -322,7 +322,8 @@ var edges = map[string]map[string]string{
 	"internal/schedd": {
 		"condor": "submits jobs", "condor/classad": "jobs in the queue", "condor/eventlog": "what becomes of jobs",
 		"embedded/dispatch": "sinks", "embedded/parcel": "the files of jobs",
-		"internal/execution": "jobs and their results", "internal/schedd/client": "asks for jobs", root: "runs",
+		"internal/disk": "keeps what goes with jobs", "internal/execution": "jobs and their results",
+		"internal/schedd/client": "asks for jobs", root: "runs",
 	},
 	"internal/schedd/client": {
 		"condor": "its commands", "condor/classad": "jobs in the queue", "condor/eventlog": "numbers of jobs",

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,4 +15,30 @@ func Replace(name string, content []byte, mode fs.FileMode) error {
 		return err
 	}
 	return os.Rename(aside, name)
+}
+
+// Keep replaces a file as Replace does, where a loss of power does not reach it: it returns when the content and its
+// name are on the disk.
+func Keep(name string, content []byte, mode fs.FileMode) error {
+	file, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), name); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(name))
+}
+
+// SyncFolder puts a folder's list of names on the disk: a file that was renamed is not there without it.
+func SyncFolder(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/corral-pilot/corral/internal/disk"
 )
 
 // A note is what the next corrald has to know of a run's jobs: without it they are not found again. It is on disk
@@ -72,25 +74,5 @@ func (n *note) write() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(n.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), n.path); err != nil {
-		return err
-	}
-	return errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
-}
-
-// syncFolder puts a folder's list of names on the disk: a file that was renamed is not there without it.
-func syncFolder(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return errors.Join(disk.Keep(n.path, text, 0o600), disk.SyncFolder(filepath.Dir(dir)))
 }

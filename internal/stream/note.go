@@ -8,12 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/input"
 )
 
@@ -67,22 +66,7 @@ func (n *note) write() error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(n.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), n.path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(n.path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return disk.Keep(n.path, text, 0o600)
 }
 
 // digest is the SHA-256 of the token, in hex.
