@@ -17,6 +17,7 @@ import (
 
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/condor/quote"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the configuration
@@ -302,12 +303,9 @@ func (c GlideinConfig) writeFetch() error {
 	if len(c.Fetch) == 0 {
 		return nil
 	}
-	script := "#!/bin/sh\nexec"
-	for _, word := range c.Fetch {
-		script += " '" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
+	script := "#!/bin/sh\nexec " + shell.Line(c.Fetch) + " \"$@\"\n"
 	name := filepath.Join(c.Dir, fetchScript)
-	return errors.Join(self().Replace(name, script+" \"$@\"\n"), os.Chmod(name, 0o700))
+	return errors.Join(self().Replace(name, script), os.Chmod(name, 0o700))
 }
 
 func (c GlideinConfig) config() string { return filepath.Join(c.Dir, "condor_config") }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/shell"
 	"github.com/corral-pilot/corral/internal/slurm"
 )
 
@@ -77,7 +78,7 @@ func makeShim(c *cli.Context, p *printer) error {
 	if p.format != formTable {
 		return p.encode(run)
 	}
-	_, err = fmt.Fprintf(p.out, "export PATH=%s:\"$PATH\"\n", quoted(f.Path))
+	_, err = fmt.Fprintf(p.out, "export PATH=%s:\"$PATH\"\n", shell.Legible(f.Path))
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
+	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/step", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
@@ -41,12 +41,13 @@ var edges = map[string]map[string]string{
 	"internal/proc":       {},
 	"internal/programs":   {},
 	"internal/version":    {},
-	"internal/xdg":        {}, // HTCondor, and nothing of ours.
+	"internal/xdg":        {},
 	"resubmit":            {},
 
 	"condor": {
 		"condor/classad": "ads of jobs and daemons", "condor/quote": "values of submit descriptions",
-	}, // HTCondor, and nothing of ours
+		"internal/shell": "a plugin's script",
+	}, // HTCondor, and no noun of ours
 	"condor/eventlog": {"condor/classad": "ads in events"},
 	"condor/transfer": {"condor/classad": "what it tells HTCondor"},
 	root:              {"resubmit": "a glidein holds its policy"},
@@ -93,7 +94,7 @@ var edges = map[string]map[string]string{
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
-	"gridsite":           {root: "the nouns, error kinds"},
+	"gridsite":           {"internal/shell": "commands to show", root: "the nouns, error kinds"},
 	"clustering":         {"dag": "levels, chains, labels", root: "how tasks become jobs"},
 	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
 	"internal/matching":  {root: "resources"},
@@ -105,7 +106,8 @@ var edges = map[string]map[string]string{
 	},
 	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
 	"workflow/clustered": {
-		"clustering": "which tasks share a job", "workflow": "what it changes", root: "error kinds",
+		"clustering": "which tasks share a job", "internal/shell": "words of scripts", "workflow": "what it changes",
+		root: "error kinds",
 	},
 	"workflow": {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
@@ -114,12 +116,15 @@ var edges = map[string]map[string]string{
 		"internal/pause": "before another try", root: "error kinds, lost hosts",
 	},
 	"gridsite/jobdir": {
-		"gridsite": "the contract", "internal/input": "bounds what sites send", root: "error kinds",
+		"gridsite": "the contract", "internal/input": "bounds what sites send", "internal/shell": "commands of jobs",
+		root: "error kinds",
 	},
 	"gridsite/local": {
 		"gridsite": "the contract", "internal/input": "ends what is written with its context", root: "error kinds",
 	},
-	"gridsite/ssh":    {"gridsite": "the contract", "internal/input": "bounds key files", root: "error kinds"},
+	"gridsite/ssh": {
+		"gridsite": "the contract", "internal/input": "bounds key files", "internal/shell": "command lines", root: "error kinds",
+	},
 	"gridsite/survey": {"gridsite": "the contract", root: "facts of sites"},
 	"internal/follow": {"api": "asks corrald", root: "shows runs"},
 	"internal/slurm": {
@@ -165,7 +170,7 @@ var edges = map[string]map[string]string{
 		"internal/disk": "replaces indexes and signatures", "internal/input": "bounds what mirrors give",
 		"packages": "what it installs", root: "error kinds",
 	},
-	"workflow/array": {"workflow": "builds one", root: "resources, error kinds"},
+	"workflow/array": {"internal/shell": "words of scripts", "workflow": "builds one", root: "resources, error kinds"},
 	"workflow/dax": {
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
@@ -208,7 +213,7 @@ var edges = map[string]map[string]string{
 	},
 	"gridsite/slurm": {
 		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
-		"gridsite/survey": "what the cluster has", root: "what its options are called",
+		"gridsite/survey": "what the cluster has", "internal/shell": "command lines", root: "what its options are called",
 	},
 	"internal/pilot/process": {
 		"broker": "how a pool reaches a node", "internal/order": "what a worker of an HTCondor pool is told",
@@ -248,7 +253,7 @@ var edges = map[string]map[string]string{
 	},
 	"gridsite/gridsitetest": {
 		"gridsite": "what every back end must do", "gridsite/fork": "runs jobs on this machine",
-		"gridsite/local": "reaches this machine", "internal/programs": "finds the scripts",
+		"gridsite/local": "reaches this machine", "internal/programs": "finds the scripts", "internal/shell": "what jobs run",
 		root: "kinds of errors tell whether anything was done",
 	},
 	"internal/demo": {
@@ -309,6 +314,7 @@ var edges = map[string]map[string]string{
 		"api": "what it answers", "internal/pause": "between looks", root: "tasks, error kinds",
 	},
 	"internal/script":           {},
+	"internal/shell":            {},
 	"internal/slurm/notation":   {},
 	"internal/slurm/submission": {"internal/slurm/notation": "what options say"},
 	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes"},
@@ -427,7 +433,7 @@ var edges = map[string]map[string]string{
 	"cmd/corral": {
 		"api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
-		"internal/picture": "draws plans", "internal/report": "verb report", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
+		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":           "verb workflow",
