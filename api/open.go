@@ -28,19 +28,10 @@ const (
 	MaxOpenTasks  = 999_999 // of a run: their numbers have six digits
 )
 
-// PilotProgram as the first word of a task's command stands for the pilot program, which every worker has.
-const PilotProgram = "@pilot"
-
-// Variables in the environment of a task of an open run.
-const (
-	ElementVariable = "CORRAL_ELEMENT" // which element of its array the task is, from 0
-	NoteVariable    = "CORRAL_NOTE"    // the path of the file that has its note
-)
-
 // NewTask asks for one task of an open run, or for an array of tasks that are alike.
 type NewTask struct {
 	Name        string   `json:"name,omitempty"`        // what people call it; need not be unique
-	Argv        []string `json:"argv"`                  // a first word of PilotProgram is the pilot program
+	Argv        []string `json:"argv"`                  // the first may be corral.PilotProgram
 	Directory   string   `json:"directory,omitempty"`   // where it runs; empty: in a directory of its own
 	Environment []string `json:"environment,omitempty"` // KEY=VALUE
 	corral.Resources
@@ -50,10 +41,10 @@ type NewTask struct {
 	Retries   int            `json:"retries,omitempty"`
 
 	// Requeue has it begun again when its worker is lost or has to leave; without it, it then fails with the cause
-	// CauseLostWorker.
+	// corral.CauseLostWorker.
 	Requeue bool `json:"requeue,omitempty"`
 
-	// Note is a text, a script say, that the task finds in the file which NoteVariable names.
+	// Note is a text, a script say, that the task finds in the file which corral.NoteVariable names.
 	Note string `json:"note,omitempty"`
 
 	Attributes map[string]string `json:"attributes,omitempty"` // kept and listed, not interpreted
@@ -80,15 +71,6 @@ const (
 
 // Whens lists all of them.
 var Whens = []When{WhenStarted, WhenEnded, WhenSucceeded, WhenFailed}
-
-// Causes of a Task beside its State.
-const (
-	CauseMemory     = "memory"      // killed because it used more memory than it may have
-	CauseTime       = "time"        // killed because its time limit was over
-	CauseWithdrawn  = "withdrawn"   // cancelled
-	CauseLostWorker = "lost-worker" // its worker was lost, and it is not to be begun twice
-	CauseNever      = "never"       // what it waits for cannot come any more
-)
 
 // AddedTasks are the numbers of the tasks that a request has added: First to First+Count-1.
 type AddedTasks struct {

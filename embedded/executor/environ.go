@@ -17,17 +17,17 @@ import (
 // except for TMPDIR and the numbers of threads, which it may set.
 func (e *Attempt) environ() (env []string, path string) {
 	ours := []string{
-		"CORRAL_RUN=" + strconv.FormatInt(int64(e.job.Run), 10),
-		"CORRAL_TASK=" + e.task.ID,
-		"CORRAL_ATTEMPT=" + strconv.Itoa(e.task.Attempt),
-		"CORRAL_CPUS=" + strconv.Itoa(e.job.CPUs),
+		corral.RunVariable + "=" + strconv.FormatInt(int64(e.job.Run), 10),
+		corral.TaskVariable + "=" + e.task.ID,
+		corral.AttemptVariable + "=" + strconv.Itoa(e.task.Attempt),
+		corral.CPUsVariable + "=" + strconv.Itoa(e.job.CPUs),
 		"TMPDIR=" + cmp.Or(e.tmp.path, e.dir.Path),
 	}
 	threads := e.x.threadsOf(e.job.CPUs, e.task.Env)
 	env = make([]string, 0, len(ours)+2+len(e.x.base)+len(e.task.Env)+len(threads))
 	env = append(env, ours[:4]...)
 	if e.task.Note != "" {
-		env = append(env, "CORRAL_NOTE="+e.dir.Path+"/"+e.task.Note)
+		env = append(env, corral.NoteVariable+"="+e.dir.Path+"/"+e.task.Note)
 	}
 	if e.gpus != nil {
 		env = append(env, visibleGPUs+"="+*e.gpus)
@@ -86,12 +86,9 @@ func BaseEnv() []string {
 	return env
 }
 
-// ownProgram as a command stands for the program that runs this executor: every worker has it.
-const ownProgram = "@pilot"
-
-// program finds what a task's first word stands for.
+// program finds what a task's first word stands for. The pilot program is the one that runs this executor.
 func (x *Executor) program(name, path string) (string, error) {
-	if name == ownProgram {
+	if name == corral.PilotProgram {
 		return os.Executable()
 	}
 	return x.lookPath(name, path)

@@ -10,8 +10,8 @@ import (
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
 	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/step", "internal/slurm/submission", root},
-	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
+	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/submission", root},
+	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "internal/slurm/job", "internal/slurm/step", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
@@ -135,6 +135,7 @@ var edges = map[string]map[string]string{
 	},
 	"internal/slurm/step": {
 		"internal/input": "bounds orders", "internal/proc": "what descends from a job", "internal/slurm/notation": "names of files",
+		root: "what workers tell tasks",
 	},
 	"internal/login": {
 		"api": "questions on the wire", "gridsite": "questions of a login", root: "which site, error kinds",
@@ -317,7 +318,7 @@ var edges = map[string]map[string]string{
 	"internal/shell":            {},
 	"internal/slurm/notation":   {},
 	"internal/slurm/submission": {"internal/slurm/notation": "what options say"},
-	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes"},
+	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes", root: "states of tasks"},
 	"internal/scale": {
 		"api": "requests for glideins", "cost": "how far an allocation goes",
 		"internal/execution": "when workers take no more",

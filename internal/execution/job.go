@@ -108,14 +108,14 @@ type Cause string
 
 // OverMemory is the cause of a failure: the worker killed the task, which used more memory than it may. MaxRSSKiB says
 // how much at least.
-const OverMemory Cause = "memory"
+const OverMemory Cause = corral.CauseMemory
 
 // Other causes are only told.
 const (
-	OverTime   Cause = "time"        // the worker killed the task, whose time limit was over
-	Withdrawn  Cause = "withdrawn"   // the task was cancelled; only in open runs
-	LostWorker Cause = "lost-worker" // its worker was lost, and it is one that is begun once
-	Never      Cause = "never"       // what it waits for cannot come any more
+	OverTime   Cause = corral.CauseTime
+	Withdrawn  Cause = corral.CauseWithdrawn
+	LostWorker Cause = corral.CauseLostWorker
+	Never      Cause = corral.CauseNever
 )
 
 // A Result is the record of one execution of a task, as the worker measured it.

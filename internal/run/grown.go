@@ -131,7 +131,7 @@ func (g *grown) of(task int) *group {
 func (g *group) complete(t *execution.Task) {
 	t.Dir, t.Env = g.Dir, slices.Clip(g.Env)
 	if g.Array {
-		t.Env = append(t.Env, api.ElementVariable+"="+strconv.Itoa(t.Index-g.first))
+		t.Env = append(t.Env, corral.ElementVariable+"="+strconv.Itoa(t.Index-g.first))
 	}
 	if g.Note {
 		t.Note = noteOf(g.first)

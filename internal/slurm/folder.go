@@ -15,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/slurm/step"
 )
 
 // Note is the file of a folder that says whose jobs its commands are about.
@@ -78,7 +79,7 @@ func Found(name string, getenv func(string) string) (Folder, error) {
 			at = ""
 		}
 	}
-	for _, dir := range []string{filepath.Dir(at), getenv("CORRAL_SHIM")} {
+	for _, dir := range []string{filepath.Dir(at), getenv(step.FolderVariable)} {
 		if _, err := os.Lstat(filepath.Join(dir, Note)); at != "" && dir != "" && err == nil {
 			dir, err = filepath.Abs(dir)
 			if err != nil {

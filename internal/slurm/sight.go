@@ -200,7 +200,7 @@ func (c *call) probe(o step.Order, n int) (api.AddedTasks, error) {
 	key := rand.Text()
 	return untilAnswered(c, func() (api.AddedTasks, error) {
 		return c.client.AddTask(c.ctx, c.folder.Run, api.NewTask{
-			Name: probeName, Argv: []string{api.PilotProgram, step.Command}, Note: string(note), Elements: n,
+			Name: probeName, Argv: []string{corral.PilotProgram, step.Command}, Note: string(note), Elements: n,
 			Resources: corral.Resources{CPUs: 1}, Requeue: true, Priority: api.MaxPriority,
 		}, key)
 	})

@@ -179,7 +179,7 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 		}
 	}
 	t = api.NewTask{
-		Name: sub.Name, Argv: []string{api.PilotProgram, step.Command}, Note: string(note),
+		Name: sub.Name, Argv: []string{corral.PilotProgram, step.Command}, Note: string(note),
 		TimeLimit: corral.Seconds(sub.Limits.Time), Requeue: sub.Limits.Requeue,
 		Priority:  max(-api.MaxPriority, min(api.MaxPriority, -sub.Placing.Nice)), // Slurm has a longer scale
 		Resources: resources(sub.Size), After: after,
@@ -309,7 +309,8 @@ func (c *call) spec(sub *submission.Submission, who job.User) job.Spec {
 			MemoryMiB: sub.Size.MemoryMiB, MemoryEach: sub.Size.MemoryEach, GPUs: sub.Size.GPUs,
 		},
 		TimeLimit: sub.Limits.Time, Requeue: sub.Limits.Requeue, Nice: sub.Placing.Nice,
-		KillOrphan: sub.Placing.KillInvalid, Dependency: dependency(sub),
+		KillOrphan: sub.Placing.KillInvalid,
+		Dependency: sub.Placing.Dependencies.Text("", func(int) bool { return false }), // arrays look like jobs
 	}
 	if sub.Array != nil {
 		s.Array = sub.Array.Text

@@ -6,11 +6,9 @@ package slurm
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -35,7 +33,7 @@ func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
 	all := make([]job.Job, 0, len(tasks))
 	for _, t := range tasks {
 		if c.over && !t.State.Over() { // the run was cancelled
-			t.State, t.Cause = corral.TaskFailed, api.CauseWithdrawn
+			t.State, t.Cause = corral.TaskFailed, corral.CauseWithdrawn
 		}
 		if t.Grown != nil && len(t.Attributes) > 0 { // others are probes
 			all = append(all, r.Job(c.folder.shown(t)))
@@ -47,7 +45,7 @@ func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
 // shown is a task in the words of package job.
 func (f Folder) shown(t api.Task) job.Task {
 	return job.Task{
-		ID: int(f.Base()) + t.Number, Element: t.Element, Name: t.Name, State: string(t.State), Cause: t.Cause,
+		ID: int(f.Base()) + t.Number, Element: t.Element, Name: t.Name, State: t.State, Cause: t.Cause,
 		Exit: exitOf(t), Worker: node(t.Worker), Begun: t.Attempts, Attributes: t.Attributes,
 		Times: job.Times{Submitted: t.AddedAt.Local(), Started: t.StartedAt.Local(), Ended: over(t)},
 	}
@@ -74,23 +72,13 @@ func node(worker string) string {
 // killedBy begins the reason of a task that a signal ended.
 const killedBy = "killed by "
 
-// exitOf says how a task's process ended.
+// exitOf says how a task's process ended, as far as its worker has told. What Slurm makes of that package job says.
 func exitOf(t api.Task) (code notation.ExitCode) {
-	// The worker says of a process that a signal ended: which, in its reason, and no status.
+	// Of a process that a signal ended, the worker tells which one in its reason, and no status.
 	if t.ExitStatus != nil && *t.ExitStatus >= 0 {
 		code.Status = *t.ExitStatus
-		return code
-	}
-	if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {
+	} else if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {
 		code.Signal, _ = notation.ParseSignal(strings.TrimPrefix(name, "signal "))
-	}
-	// A worker kills what is withdrawn or takes too long by its own means. Slurm sends SIGTERM, and that is what
-	// clients know of such jobs.
-	switch t.Cause {
-	case api.CauseWithdrawn, api.CauseTime:
-		if t.Attempts > 0 {
-			code.Signal = int(syscall.SIGTERM)
-		}
 	}
 	return code
 }
@@ -192,11 +180,7 @@ func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays boo
 
 // waits returns what a job waits for.
 func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
-	deps := sub.Placing.Dependencies
-	if deps.Any && len(deps.List) > 1 {
-		return nil, &notation.Unsupported{What: "--dependency with ?", Why: "a job waits for all that it names"}
-	}
-	for _, d := range deps.List {
+	for _, d := range sub.Placing.Dependencies.List {
 		// Of jobs that are submitted at the same time one may miss the other, as each asks before it is there itself.
 		if d.When == notation.Singleton {
 			earlier, err := c.jobs(api.TaskQuery{States: living})
@@ -216,7 +200,7 @@ func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 		}
 		for _, jobs := range found {
 			if len(jobs) == 0 {
-				return nil, errors.New("Job dependency problem") // Slurm's words
+				return nil, notation.ErrDependency
 			}
 			for _, j := range jobs {
 				waits = append(waits, api.Wait{Task: j.ID - int(c.folder.Base()), When: whens[d.When]})
@@ -230,12 +214,4 @@ func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 var whens = map[notation.DependencyKind]api.When{
 	notation.After: api.WhenStarted, notation.AfterAny: api.WhenEnded, notation.AfterOK: api.WhenSucceeded,
 	notation.AfterNotOK: api.WhenFailed,
-}
-
-// dependency is what a job waits for, as it is shown.
-func dependency(sub *submission.Submission) string {
-	if len(sub.Placing.Dependencies.List) == 0 {
-		return ""
-	}
-	return sub.Placing.Dependencies.Text("", func(int) bool { return false })
 }

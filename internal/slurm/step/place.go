@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
 )
 
@@ -60,13 +61,13 @@ func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 		}
 		return n
 	}
-	i.id, i.attempt = o.Base+number("CORRAL_TASK"), int(number("CORRAL_ATTEMPT"))
+	i.id, i.attempt = o.Base+number(corral.TaskVariable), int(number(corral.AttemptVariable))
 	if i.arrayID = i.id; o.Array != "" {
 		array, err := notation.ParseArray(o.Array, notation.MaxTask)
 		if err != nil {
 			return i, fmt.Errorf("reading the job's array: %w", err)
 		}
-		i.tasks, i.element = array.Tasks, int(number("CORRAL_ELEMENT"))
+		i.tasks, i.element = array.Tasks, int(number(corral.ElementVariable))
 		i.arrayID -= int64(i.element)
 		if i.element < 0 || i.element >= len(i.tasks) {
 			return i, fmt.Errorf("the array has %d tasks, this is number %d", len(i.tasks), i.element)

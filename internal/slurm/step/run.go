@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
 )
 
@@ -31,7 +32,7 @@ const Blind = "blind: "
 // job was started; it is a sentence for its user.
 func Run() (syscall.WaitStatus, error) {
 	runtime.LockOSThread() // the kernel ends the script with the thread that started it
-	o, err := Read(os.Getenv("CORRAL_NOTE"))
+	o, err := Read(os.Getenv(corral.NoteVariable))
 	if err != nil {
 		return 0, err
 	}

@@ -246,7 +246,8 @@ func TestSoftLimits(t *testing.T) {
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	o := order(t, "")
-	o.Environment = []string{"TMPDIR=/mine", "CUDA_VISIBLE_DEVICES=7", "SLURM_JOB_ID=1"}
+	o.Environment = []string{"TMPDIR=/mine", "CUDA_VISIBLE_DEVICES=7", "SLURM_JOB_ID=1",
+		"CORRAL_ENTRY=/other", "CORRAL_NOTE=/other", "CORRAL_SUBMIT_DIR=/other"}
 	got := o.environ(instance{id: 5}, []string{"TMPDIR=/theirs", "CUDA_VISIBLE_DEVICES=0", "HOME=/h", "X=1"}, time.Unix(0, 0))
 	for _, kv := range []string{"TMPDIR=/mine", "CUDA_VISIBLE_DEVICES=0", "HOME=/h", "SLURM_JOB_ID=5", "PATH=/shim"} {
 		if !slices.Contains(got, kv) {
@@ -255,6 +256,9 @@ func TestEnviron(t *testing.T) {
 	}
 	if slices.Contains(got, "X=1") {
 		t.Errorf("the worker's own variable is in %q", got)
+	}
+	if slices.ContainsFunc(got, func(kv string) bool { return strings.HasSuffix(kv, "=/other") }) {
+		t.Errorf("what another task was told is in %q", got)
 	}
 }
 
