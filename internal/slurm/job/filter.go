@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -92,7 +93,7 @@ func (f *Filter) Wants(j *Job) bool {
 		(len(f.States) == 0 || slices.Contains(f.States, j.State)) &&
 		(among(f.users, j.Spec.User.Name) || among(f.users, strconv.Itoa(j.Spec.User.UID))) &&
 		among(f.names, j.Name) && among(f.partitions, j.Spec.Partition) && among(f.accounts, j.Spec.Account) &&
-		among(f.qos, or(j.Spec.QOS, "normal"))
+		among(f.qos, cmp.Or(j.Spec.QOS, "normal"))
 }
 
 // Select returns the jobs that the filter lets through.

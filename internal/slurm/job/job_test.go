@@ -292,3 +292,12 @@ func TestFields(t *testing.T) {
 		}
 	}
 }
+
+// A width with a minus has the text at the left, in sacctmgr's tables as in sacct's.
+func TestUsersToTheLeft(t *testing.T) {
+	words := []string{"list", "user", "format=user%-6,account%4"}
+	got, err := job.Users(words, []job.Association{{User: "ann", Account: "physics"}})
+	if want := "User   Acc+ \n------ ---- \nann    phy+ \n"; got != want || err != nil {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}

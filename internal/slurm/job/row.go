@@ -242,14 +242,6 @@ func (r *row) stdin() string {
 	return filepath.Clean(r.file(r.Spec.Files.Input))
 }
 
-// or returns text, or what stands for none.
-func or(text, none string) string {
-	if text == "" {
-		return none
-	}
-	return text
-}
-
 // A cell is what a column says of a row, to so many characters, to the right or the left; 0 is any number.
 func cell(text string, width int, right bool) string {
 	switch {
