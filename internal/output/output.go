@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -289,9 +290,13 @@ func (t *telling) attempt(o *api.OutputFile, ended bool) (whole bool, err error)
 		if err != nil {
 			return false, err
 		}
-		whole = whole && int64(len(text)) < most
-		if end := bytes.LastIndexByte(text, '\n') + 1; !ended && (end > 0 || len(text) < longLine) {
+		all := int64(len(text)) < most
+		whole = whole && all
+		switch end := bytes.LastIndexByte(text, '\n') + 1; {
+		case !ended && (end > 0 || len(text) < longLine):
 			text = text[:end] // the rest of the line comes
+		case !ended || !all:
+			text = text[:len(text)-unfinished(text)] // likewise of a character
 		}
 		if len(text) == 0 {
 			continue
@@ -303,4 +308,17 @@ func (t *telling) attempt(o *api.OutputFile, ended bool) (whole bool, err error)
 		})
 	}
 	return whole, nil
+}
+
+// unfinished is how many bytes at the end of a text are the beginning of a character, of which the rest is missing.
+func unfinished(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }
