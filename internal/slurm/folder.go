@@ -38,11 +38,6 @@ type Folder struct {
 // Base is what a task's index and one more are added to for its job's number.
 func (f Folder) Base() int64 { return int64(f.Run) * numbersPerRun }
 
-// Names are the commands that stand in a folder.
-func Names() []string {
-	return []string{"sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun"}
-}
-
 // Open reads a folder's note.
 func Open(path string) (Folder, error) {
 	// Where it is it says itself: folders are moved, and file systems mounted elsewhere.
@@ -72,17 +67,18 @@ func (f Folder) Gone() error {
 // A name without a slash was found on PATH. In a job CORRAL_SHIM names the folder, however its script was called.
 func Found(name string, getenv func(string) string) (Folder, error) {
 	// Not os.Executable: that is where the links lead to.
-	at := name
-	if filepath.Base(name) == name {
-		var err error
-		if at, err = exec.LookPath(name); err != nil {
-			at = ""
-		}
+	var dirs []string
+	if filepath.Base(name) != name {
+		dirs = append(dirs, filepath.Dir(name))
+	} else if at, err := exec.LookPath(name); err == nil {
+		dirs = append(dirs, filepath.Dir(at))
 	}
-	for _, dir := range []string{filepath.Dir(at), getenv(step.FolderVariable)} {
-		if _, err := os.Lstat(filepath.Join(dir, Note)); at != "" && dir != "" && err == nil {
-			dir, err = filepath.Abs(dir)
-			if err != nil {
+	if dir := getenv(step.FolderVariable); dir != "" {
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Lstat(filepath.Join(dir, Note)); err == nil {
+			if dir, err = filepath.Abs(dir); err != nil {
 				return Folder{}, err
 			}
 			return Open(dir)

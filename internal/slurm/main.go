@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,6 +45,9 @@ type call struct {
 	client *api.Client
 	over   bool // the folder's run is: what it has not begun never will be
 }
+
+// Names are the commands that stand in a folder.
+func Names() []string { return slices.Sorted(maps.Keys(commands)) }
 
 // commands are what the program can be called by.
 var commands = map[string]func(*call) error{
