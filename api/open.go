@@ -78,6 +78,15 @@ type AddedTasks struct {
 	Count int `json:"count"`
 }
 
+// Numbers lists them.
+func (a AddedTasks) Numbers() []int {
+	numbers := make([]int, a.Count)
+	for i := range numbers {
+		numbers[i] = a.First + i
+	}
+	return numbers
+}
+
 // AddTask adds a task, or an array, to an open run. The same key gives the same numbers; an empty one is replaced by a
 // random one. A task that says nothing of cpus has one.
 func (c *Client) AddTask(ctx context.Context, id corral.RunID, t NewTask, key string) (AddedTasks, error) {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/pause"
 )
 
 // maxRequests bounds what a starter asks for at once, in bytes.
@@ -108,7 +110,7 @@ func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 			err = fmt.Errorf("%w, %d times", err, try+1)
 			break
 		}
-		if !pause(ctx, p.Pauses[try]) {
+		if !pause.For(ctx, p.Pauses[try]) {
 			break
 		}
 	}
@@ -123,18 +125,6 @@ func shown(u *url.URL) string {
 	bare := *u
 	bare.RawQuery, bare.ForceQuery, bare.Fragment, bare.RawFragment = "", false, "", ""
 	return bare.Redacted()
-}
-
-// pause waits, and reports whether it was for the whole time.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // once tries once. The file is written beside its place first.

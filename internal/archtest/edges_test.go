@@ -49,7 +49,7 @@ var edges = map[string]map[string]string{
 		"internal/shell": "a plugin's script",
 	}, // HTCondor, and no noun of ours
 	"condor/eventlog": {"condor/classad": "ads in events"},
-	"condor/transfer": {"condor/classad": "what it tells HTCondor"},
+	"condor/transfer": {"condor/classad": "what it tells HTCondor", "internal/pause": "before another try"},
 	root:              {"resubmit": "a glidein holds its policy"},
 
 	"plan": {

@@ -35,7 +35,7 @@ type Folder struct {
 	Dir     string       `json:"dir"`     // of the run, on corrald's host; unlike the number it never comes again
 }
 
-// Base is what a task's index and one more are added to for its job's number.
+// Base and a task's number make the number of its job.
 func (f Folder) Base() int64 { return int64(f.Run) * numbersPerRun }
 
 // Open reads a folder's note.

@@ -116,9 +116,7 @@ func sinfo(c *call) error {
 	if err := c.open(); err != nil {
 		return err
 	}
-	workers, err := untilAnswered(c, func() ([]corral.Worker, error) {
-		return c.client.Workers(c.ctx, c.folder.Cluster)
-	})
+	workers, err := c.workers()
 	if err != nil {
 		return err
 	}

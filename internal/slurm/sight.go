@@ -129,10 +129,6 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	numbers := make([]int, added.Count)
-	for i := range numbers {
-		numbers[i] = added.First + i
-	}
 	probes, start := make([]probe, added.Count), time.Now()
 	for {
 		// Asked in this order, a worker that is busy with a probe has begun it, as the tasks are told.
@@ -141,7 +137,7 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 			return nil, err
 		}
 		tasks, err := untilAnswered(c, func() ([]api.Task, error) {
-			return c.client.WaitTasks(c.ctx, c.folder.Run, numbers, lookEvery)
+			return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), lookEvery)
 		})
 		if err != nil && corral.KindOf(err) != corral.Timeout {
 			return nil, err

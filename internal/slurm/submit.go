@@ -39,7 +39,7 @@ func sbatch(c *call) error {
 	}
 	t, err := c.task(sub)
 	if err != nil {
-		return failed(err)
+		return submission.Failed(err)
 	}
 	if sub.Answer.TestOnly {
 		fmt.Fprintf(c.Err, "sbatch: Job to start when a worker of cluster %s has room, with %d cpus in partition %s\n",
@@ -53,7 +53,7 @@ func sbatch(c *call) error {
 		return c.client.AddTask(c.ctx, c.folder.Run, t, key)
 	})
 	if err != nil {
-		return failed(err)
+		return submission.Failed(err)
 	}
 	id := c.folder.Base() + int64(added.First)
 	switch {
@@ -119,18 +119,11 @@ func (c *call) script(name string) (string, error) {
 	return string(b), err
 }
 
-// failed says in Slurm's way why a job was not submitted.
-func failed(err error) error { return fmt.Errorf("Batch job submission failed: %w", err) } // Slurm's words
-
 // await waits for jobs and ends with the highest of their exit statuses, as sbatch --wait does; that of one which was
 // killed is 1.
 func (c *call) await(added api.AddedTasks) error {
-	numbers := make([]int, added.Count)
-	for i := range numbers {
-		numbers[i] = added.First + i
-	}
 	tasks, err := untilAnswered(c, func() ([]api.Task, error) {
-		return c.client.WaitTasks(c.ctx, c.folder.Run, numbers, 0)
+		return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), 0)
 	})
 	if err != nil {
 		return err

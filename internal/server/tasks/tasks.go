@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/corral-pilot/corral"
@@ -146,8 +145,6 @@ func (h *Handlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error
 	return h.UntilStop(c.Context(), func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		choice := choice
-		choice.Numbers = slices.Clone(choice.Numbers)
 		if err := run.AwaitTasks(ctx, h.runs, id, choice); !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}

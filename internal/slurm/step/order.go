@@ -67,7 +67,7 @@ type Streams struct {
 // Limits are what a job's processes are bound to.
 type Limits struct {
 	Umask   int               `json:"umask"`
-	Soft    map[string]uint64 `json:"soft,omitempty"`    // :: name as in Resources → soft limit
+	Soft    map[string]uint64 `json:"soft,omitempty"`    // :: name as in SoftLimits → soft limit
 	Time    time.Duration     `json:"time,omitempty"`    // 0: none; the worker keeps it
 	Warning *notation.Warning `json:"warning,omitempty"` // a signal before the time is up
 }

@@ -14,10 +14,7 @@ import (
 const MaxScript = 512 << 10
 
 // ErrTooLong has the words of Slurm's daemon for a script that is too long.
-//
-// its words begin as it writes them
-var ErrTooLong = errors.New("Batch job submission failed: " +
-	"Pathname of a file, directory or other parameter too long")
+var ErrTooLong = Failed(errors.New("Pathname of a file, directory or other parameter too long"))
 
 // A Caller is who called sbatch, and from where.
 type Caller struct {
