@@ -171,8 +171,8 @@ func shimProgram() (string, error) {
 	}
 	program := filepath.Join(filepath.Dir(self), "corral-slurm")
 	if _, err := os.Stat(program); err != nil {
-		return "", corral.ErrorAt(corral.Unsatisfiable, program, "the program is missing that belongs beside %s: "+
-			"install both from one build", self)
+		return "", corral.ErrorAt(corral.Unsatisfiable, program, "the program that belongs beside %s is missing: "+
+			"install both from the same build", self)
 	}
 	return program, nil
 }

@@ -94,7 +94,7 @@ func (e passing) Unwrap() error { return e.error }
 func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
-		return 0, errors.New("an input of the job is no URL that can be read") // it might have a password in it
+		return 0, errors.New("an input of the job is not a valid URL") // it might have a password in it
 	}
 	if !slices.Contains(strings.Split(served, ","), strings.ToLower(u.Scheme)) {
 		return 0, fmt.Errorf("%s: this worker fetches by http and https, and not by %s: name a file instead, or have "+

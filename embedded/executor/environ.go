@@ -101,10 +101,10 @@ func usable(dir string) error {
 		return nil
 	}
 	if err := syscall.Stat(dir, &st); err != nil {
-		return fmt.Errorf("the directory %q, where the task is to run, is not to be had on its worker: %w", dir, err)
+		return fmt.Errorf("the directory %q, where the task is to run, is not available on its worker: %w", dir, err)
 	}
 	if st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
-		return fmt.Errorf("%q, where the task is to run, is no directory on its worker", dir)
+		return fmt.Errorf("%q, where the task is to run, is not a directory on its worker", dir)
 	}
 	return nil
 }

@@ -143,8 +143,8 @@ func (p *plan) numbers(ids []string) ([]int, error) {
 	for k, id := range ids {
 		i, ok := p.number(id)
 		if !ok {
-			return nil, corral.ErrorAt(corral.NotFound, "tasks", "run %d has no task %.40q: it has %d, by number",
-				p.run, id, len(p.flow.Tasks))
+			return nil, corral.ErrorAt(corral.NotFound, "tasks",
+				"run %d has no task %.40q: its %d tasks are numbered from 1", p.run, id, len(p.flow.Tasks))
 		}
 		chosen[k] = i
 	}

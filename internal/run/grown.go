@@ -199,7 +199,7 @@ func (p *plan) addition(in *api.NewTask, of Once) (*execution.Addition, error) {
 	first, count := len(p.flow.Tasks), max(1, in.Elements)
 	if count > execution.MostTasks-first {
 		return nil, corral.ErrorAt(corral.Unsatisfiable, "elements", "run %d has %d tasks, and may have %d: "+
-			"begin another one", p.run, first, execution.MostTasks)
+			"start another run", p.run, first, execution.MostTasks)
 	}
 	a := &execution.Addition{
 		First: int32(first), Count: int32(count), Needs: in.Resources, Estimate: p.grown.estimate(in),

@@ -44,7 +44,8 @@ func Open(path string) (Folder, error) {
 	f := Folder{Path: path}
 	b, err := input.ReadFile(filepath.Join(path, Note), 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, corral.ErrorAt(corral.NotFound, path, "no shim is here: make one with `corral shim slurm %s`", path)
+		const none = "there is no shim here: make one with `corral shim slurm %s`"
+		return f, corral.ErrorAt(corral.NotFound, path, none, path)
 	} else if err != nil {
 		return f, corral.ErrorAt(corral.Invalid, path, "%w", err)
 	}
@@ -85,7 +86,7 @@ func Found(name string, getenv func(string) string) (Folder, error) {
 		}
 	}
 	return Folder{}, corral.Errorf(corral.NotFound,
-		"no folder of `corral shim slurm` has this command: put its folder first on PATH")
+		"this command is in no folder of `corral shim slurm`: put such a folder first on PATH")
 }
 
 // Claim notes that a folder is to be one of a server and a cluster, unless it is one already, which is returned as it
@@ -103,7 +104,7 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	// Without a note what has such a name is somebody else's.
 	for _, name := range Names() {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
-			const has = "it has a file %s already: name a folder of its own"
+			const has = "it already has a file %s: give the shim a folder of its own"
 			return f, false, corral.ErrorAt(corral.Invalid, path, has, name)
 		}
 	}

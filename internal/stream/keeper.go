@@ -101,7 +101,7 @@ func (k *keeper) step(ctx context.Context, now time.Time) {
 // unanswered has the next command wait.
 func (k *keeper) unanswered(err error) {
 	if k.silence == 0 {
-		k.lg.Warn("HTCondor gives no answer about worker jobs; it is asked again", "error", err)
+		k.lg.Warn("HTCondor does not answer about worker jobs; it is asked again", "error", err)
 	}
 	k.silence = min(max(silentMin, 2*k.silence), silentMax)
 	k.askFrom = time.Now().Add(k.silence)

@@ -26,7 +26,7 @@ func Join(wf *workflow.Workflow, rule clustering.Rule) (*workflow.Workflow, []Sc
 	for _, s := range wf.Subworkflows {
 		if !s.Job {
 			return nil, nil, corral.ErrorAt(corral.Unsatisfiable, wf.Place(s.First).String(),
-				"sub-DAG %q: tasks of a workflow with sub-DAGs share no jobs here", workflow.Short(s.Name))
+				"sub-DAG %q: tasks of a workflow with sub-DAGs cannot share jobs here", workflow.Short(s.Name))
 		}
 	}
 	j := joiner{from: wf, job: make([]string, len(wf.Tasks)), names: make(workflow.Names)}

@@ -140,7 +140,7 @@ func (h *Handlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error
 		return err
 	}
 	if len(choice.Numbers) == 0 {
-		return corral.ErrorAt(corral.Invalid, "wait", "say with task=NUMBERS for which tasks")
+		return corral.ErrorAt(corral.Invalid, "wait", "name the tasks with task=NUMBERS")
 	}
 	return h.UntilStop(c.Context(), func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)

@@ -30,8 +30,8 @@ func (p Place) visible(host string) error {
 		return fmt.Errorf("worker %s does not see the job's directory %s: jobs of a shim need a file system that "+
 			"workers share with the machine where sbatch is called", host, p.Directory)
 	case p.Mark != 0 && mark != p.Mark:
-		return fmt.Errorf("on worker %s, %s is another directory than on %s: jobs of a shim need a file system that "+
-			"workers share with the machine where sbatch is called", host, p.Directory, p.Host)
+		return fmt.Errorf("on worker %s, %s is not the directory that it is on %s: jobs of a shim need a file "+
+			"system that workers share with the machine where sbatch is called", host, p.Directory, p.Host)
 	}
 	if err := syscall.Access(p.Directory, all); err != nil {
 		return fmt.Errorf("on worker %s, the job's directory %s cannot be entered: %w", host, p.Directory, err)
@@ -57,7 +57,7 @@ func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 	number := func(name string) int64 {
 		n, bad := strconv.ParseInt(getenv(name), 10, 62)
 		if bad != nil && err == nil {
-			err = fmt.Errorf("the job's worker says %s=%q, which is no number", name, getenv(name))
+			err = fmt.Errorf("the job's worker says %s=%q, which is not a number", name, getenv(name))
 		}
 		return n
 	}

@@ -173,7 +173,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	for says, change := range map[string]func(*Order){
 		"does not see the job's directory /no/such":  func(o *Order) { o.Place.Directory = "/no/such" },
-		"is another directory than on head":          func(o *Order) { o.Place.Mark++ },
+		"is not the directory that it is on head":    func(o *Order) { o.Place.Mark++ },
 		"the job's standard output: open /no/such/x": func(o *Order) { o.Streams.Output = "/no/such/x" },
 		"script cannot be executed":                  func(o *Order) { o.Script.Text = "#!/no/such\n" },
 		"does not begin with #!":                     func(o *Order) { o.Script.Text = "echo" },
