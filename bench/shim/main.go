@@ -138,7 +138,7 @@ func (b bench) on(
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // who runs jobs may be somebody else
+	if err := os.Chmod(dir, 0o755); err != nil { // jobs may run as another user
 		return err
 	}
 	s, err := start(ctx, dir)

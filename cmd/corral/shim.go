@@ -82,7 +82,7 @@ func makeShim(c *cli.Context, p *printer) error {
 	return err
 }
 
-// unsure reports whether it is not known if a run was made. A refusal is certain: then there is none.
+// unsure reports whether a run may have been made although there was an error. After a refusal there is none.
 func unsure(err error) bool {
 	kind := corral.KindOf(err)
 	return kind == corral.Unknown || kind == corral.Unavailable || kind == corral.Timeout

@@ -373,7 +373,7 @@ func tellGrown(x *Execution, i int32, info *TaskInfo) {
 		return
 	}
 	info.OverAt = t.over.Time()
-	if t.begun > x.attempts.tasks[i].ended { // of the last attempt nobody has told
+	if t.begun > x.attempts.tasks[i].ended { // no worker has told of the last attempt
 		info.StartedAt, info.EndedAt = t.begun.Time(), time.Time{}
 	}
 }

@@ -29,7 +29,7 @@ func StreamTerms(c *Clusters) dispatch.Config { return c.cfg }
 // attempt; what lets them in is the token of their cluster's stream. They say on which of the pool's workers they run,
 // whose attempt's fate they share: asked to drain, they drain.
 
-// A streamDoor is where worker jobs come in. The zero value lets nobody in.
+// A streamDoor is where worker jobs come in. The zero value lets none in.
 type streamDoor struct{ streams Streams }
 
 // known returns the stream of a cluster, nil if nothing has needed one so far.

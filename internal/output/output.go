@@ -1,11 +1,11 @@
 // Package output tells what the tasks of a run print while it goes on: all in one stream (Next), or one (Await).
 //
-// Both answer a question that waits until there is something to say. Nothing is kept between two questions: who asks
-// brings the place up to which it was told. So a listener costs nothing while nobody asks, and a corrald that is
+// Both answer a question that waits until there is something to say. Nothing is kept between two questions: each brings
+// the place up to which its listener was told. So a listener costs nothing between its questions, and a corrald that is
 // started again goes on with those of the one before.
 //
-// Nobody tells when a process writes into a file. The files of tasks that run are looked at again and again, with
-// pauses that grow with what a look takes.
+// The kernel does not tell when a process writes into a file on any file system: files of running tasks are looked at
+// again and again, with pauses that grow with the time of a look.
 package output
 
 import (
@@ -168,9 +168,8 @@ type telling struct {
 	complete bool  // nothing was left out
 }
 
-// newTelling begins to tell of tasks from a place on. The place comes from whoever asks, so it is believed only
-// where it fits: numbers beyond the tasks are dropped, and what is missing counts as not told. A run may have
-// grown since.
+// newTelling begins to tell of tasks from a place on. The place comes from a client, so it is trusted only where it
+// fits: numbers beyond the tasks are dropped, and what is missing counts as not told. A run may have grown since.
 func newTelling(
 	tasks []*api.Task, since api.OutputPlace, ended bool,
 	read func(f File, after, most int64) ([]byte, error),

@@ -111,9 +111,9 @@ func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
 	if err != nil {
 		return api.AddedTasks{}, err
 	}
-	// Intent before effect: the note is nobody's before the record is there, and the record is there before anything
-	// of the task runs. If corrald dies after the first of them, the next addition takes the number and writes its
-	// own note.
+	// Intent before effect: the note belongs to no task before the record is there, and the record is there before
+	// anything of the task runs. If corrald dies after the first of them, the next addition takes the number and writes
+	// its own note.
 	first := len(p.flow.Tasks)
 	if in.Note != "" {
 		if err := p.spoolNote(first, in.Note); err != nil {

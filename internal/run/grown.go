@@ -232,13 +232,13 @@ func (g *grown) estimate(in *api.NewTask) execution.Msec {
 	return execution.Msec(max(estimate, shortest).Milliseconds())
 }
 
-// spoolNote writes the note of what is to be added. Until that is in the journal the file is nobody's: the next
-// addition has the same name.
+// spoolNote writes the note of what is to be added. The file belongs to no task until the addition is in the journal:
+// the next addition uses the same name.
 func (p *plan) spoolNote(first int, note string) error {
 	path := filepath.Join(p.dir, executor.DataDir, noteOf(first))
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = os.Remove(path) // a file of before may be an input of somebody
+		err = os.Remove(path) // a task may have an earlier file of that name open
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = os.WriteFile(path, []byte(note), 0o600)

@@ -96,8 +96,8 @@ func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) erro
 	if d == nil {
 		return leftBehind(ctx, m, id, c)
 	}
-	// The driver ends the wait in the moment in which it applies the last task's end: nobody polls, and who waits for a
-	// task of milliseconds waits no longer than that.
+	// The driver ends the wait in the moment in which it applies the last task's end: nothing polls, and a wait for a
+	// task of milliseconds is over as soon as the task is.
 	w := &taskWait{choice: c, over: make(chan struct{})}
 	asked, err := ask(ctx, d, func(d *driver) { d.state.waits.add(w, d.state.x) })
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // Note is the file of a folder that says whose jobs its commands are about.
 const Note = ".corral-shim.json"
 
-// numbersPerRun is how many numbers of jobs a run has for itself. So a job's number is no other job's of the same
-// corrald, as programs expect that leave files about which are named by it.
+// numbersPerRun is how many numbers of jobs each run has for itself, so that no two jobs of a corrald share a number:
+// programs name files by it.
 const numbersPerRun = api.MaxOpenTasks + 1
 
 // A Folder is a folder of links by Slurm's names, and the open run of the jobs that are submitted by them.
@@ -58,7 +58,7 @@ func Open(path string) (Folder, error) {
 // Has reports whether a run is the folder's. A corrald that knows nothing of earlier runs gives their numbers again.
 func (f Folder) Has(r corral.Run) bool { return f.Dir == "" || f.Dir == r.Dir }
 
-// Gone is what is to be said of a folder whose run is no more.
+// Gone is the error about a folder whose run corrald does not know any longer.
 func (f Folder) Gone() error {
 	return corral.ErrorAt(corral.Conflict, f.Path, "corrald does not know run %d of this shim: end it with "+
 		"`corral shim close %s`, and make it again", f.Run, f.Path)
@@ -101,7 +101,7 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	if f, err = Open(path); corral.KindOf(err) != corral.NotFound {
 		return f, false, err
 	}
-	// Without a note what has such a name is somebody else's.
+	// Without a note, a file of such a name belongs to somebody else.
 	for _, name := range Names() {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
 			const has = "it already has a file %s: give the shim a folder of its own"
@@ -162,7 +162,7 @@ func (f Folder) Remove() error {
 			return corral.ErrorAt(corral.Invalid, f.Path, "%w", err)
 		}
 	}
-	// Whoever has it first on PATH finds the commands of the system again, if there are any.
+	// A PATH that begins with the folder leads to the system's own commands again, if there are any.
 	_ = os.Remove(f.Path) // which fails if it holds something else
 	return nil
 }

@@ -32,12 +32,11 @@ type Stdio struct {
 	Out, Err io.Writer
 }
 
-// A call is one command line that is carried out. It begins with what the shell has given it. Its folder and client are
-// there after open, which comes once the line is known to be right: what is wrong with it is said without corrald, and
-// without a folder.
+// A call is one command line that is being carried out. It begins with what the shell has given; open sets its folder
+// and its client, once the line is known to be right: mistakes in it are told without asking corrald.
 type call struct {
 	Stdio
-	ctx    context.Context // which does not end: whoever interrupts a command ends the process
+	ctx    context.Context // which does not end: an interrupt ends the process
 	name   string          // of the command, without its folder
 	args   []string
 	at     string // as it was called: the folder is found by it

@@ -12,7 +12,7 @@ import (
 )
 
 // launching reads srun's words. What it does not know is refused; most of what it knows asks for what one task has
-// anyway, or for what nobody needs.
+// anyway, or for what no client needs.
 var launching = notation.Getopt{Command: "srun", Ordered: true, Options: notation.Options(
 	"account|A= chdir|D= cpu-bind= cpus-per-task|c= distribution|m= exact exclusive? export= gpus|G= gres= hint= " +
 		"immediate|I? jobid= job-name|J= kill-on-bad-exit|K? mem= mem-bind= mem-per-cpu= mpi= nodes|N= ntasks|n= " +

@@ -188,7 +188,7 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 
 // resources is what a job asks of a worker.
 func resources(s submission.Size) corral.Resources {
-	// What nobody has asked for is 0 here: the worker then gives a job the share of its memory that its cpus are.
+	// 0 means that nothing was asked for: the job then gets the share of its worker's memory that its cpus are.
 	memory := s.MemoryMiB
 	if s.MemoryEach {
 		memory *= int64(s.CPUs)
@@ -196,7 +196,7 @@ func resources(s submission.Size) corral.Resources {
 	return corral.Resources{CPUs: s.CPUs, MemoryMiB: int(memory), DiskMiB: int(s.DiskMiB), GPUs: s.GPUs}
 }
 
-// whoever returns who calls.
+// whoever returns the user who calls.
 func whoever() job.User {
 	me := job.User{UID: os.Getuid(), GID: os.Getgid()}
 	// A user of a directory service is not in /etc/passwd, which is all that a static program reads.

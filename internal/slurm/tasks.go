@@ -1,8 +1,8 @@
 package slurm
 
 // Jobs are tasks, and this is how one becomes the other: a job's number is its task's and the folder's base, an array
-// is as many tasks in a row with one set of attributes, its number is that of the first. So a list of jobs that
-// somebody names is a list of numbers of tasks, and no more than these are asked for.
+// is as many tasks in a row with one set of attributes, its number is that of the first. So the jobs that a command
+// names are numbers of tasks, and only these are asked for.
 
 import (
 	"cmp"
@@ -139,7 +139,7 @@ func byID(j job.Job, id int) int { return cmp.Compare(j.ID, id) }
 // members returns the ids of the jobs that each word of a list means. firsts has those with the numbers of the list
 // that there are: a word means that job alone, or tasks of its array. arrays: there are some.
 func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays bool, err error) {
-	// Which tasks an array has is written in each of them: nobody else need be asked how many there are.
+	// Which tasks an array has is written in each of them: no further question is needed.
 	known := map[string]*notation.Array{}
 	meant = make([][]int, len(list))
 	for i, id := range list {

@@ -3,8 +3,8 @@
 // glidein, and what opens the door there a file that came with the job.
 //
 // HTCondor ends it with SIGTERM when the job is removed, held or evicted; then it kills what runs and hands back what
-// it has, before it leaves. It leaves by itself when it has had nothing to do for a while, so that its slot is free
-// for others, and when nobody at home has answered for long.
+// it has, before it leaves. It leaves by itself when it has had nothing to do for a while, so that its slot is free for
+// others, and when corrald has not answered for long.
 package streamworker
 
 import (

@@ -24,7 +24,7 @@ type field struct {
 // empty is what a step says where only jobs have something to say.
 var empty = fixed("")
 
-// fields are sacct's. What nobody measures on a personal cluster is empty, as it is in Slurm where nobody does.
+// fields are sacct's. Fields that a personal cluster does not measure are empty, as they are in a Slurm that does not.
 var fields = []field{
 	{"Account", 10, func(r *row) string { return r.Spec.Account }, nil},
 	{"AdminComment", 15, empty, nil},
@@ -44,7 +44,7 @@ var fields = []field{
 	{"Eligible", 19, func(r *row) string { return moment(r.Times.Eligible, "Unknown") }, begun},
 	{"End", 19, func(r *row) string { return moment(r.Times.Ended, "Unknown") }, nil},
 	{"ExitCode", 8, exitCode, stepExitCode},
-	// Its second word is spelled so.
+	// Slurm spells the second word so.
 	{"Flags", 19, func(r *row) string { return "SchedMain,StartRecieved" }, empty},
 	{"GID", 6, func(r *row) string { return strconv.Itoa(r.Spec.User.GID) }, empty},
 	{"Group", 9, func(r *row) string { return r.Spec.User.Group }, empty},
@@ -151,7 +151,7 @@ func exitCode(r *row) string {
 }
 
 func stepExitCode(r *row) string {
-	if r.State == NodeFail { // nobody saw it end
+	if r.State == NodeFail { // no worker told of its end
 		return ""
 	}
 	return r.Exit.String()
@@ -200,7 +200,7 @@ type shown struct {
 	width int
 }
 
-// Formats that sacct has unless another is asked for.
+// Formats of sacct for those who name none.
 const (
 	acctFormat  = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 	briefFormat = "jobid,state,exitcode"
@@ -355,8 +355,8 @@ func (a *Acct) window(now time.Time) (from, to time.Time, err error) {
 	return from, to, err
 }
 
-// within says whether a job could have run, or did, in a span of time; or, of one that is over, if its state matters,
-// whether it got into it then.
+// within reports whether a job waited or ran in a span of time; or, where states are asked for, whether one that is
+// over came into its state then.
 func within(j *Job, from, to time.Time, byState bool) bool {
 	if byState && j.State.Over() {
 		return !j.Times.Ended.After(to) && !seconds(j.Times.Ended).Before(from)

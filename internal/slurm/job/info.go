@@ -124,7 +124,7 @@ var infoColumns = []infoColumn{
 	{'B', "maxcpuspernode", "MAX_CPUS_PER_NODE", false, same("UNLIMITED")},
 	{'c', "cpus", "CPUS", false, func(g *group) string { return strconv.Itoa(g.first().CPUs) }},
 	{'C', "cpusstate", "CPUS(A/I/O/T)", true, func(g *group) string { return fourfold(g.count(cpusOf)) }},
-	// Nobody has said.
+	// Workers do not say.
 	{'d', "disk", "TMP_DISK", false, same("0")},
 	{'D', "nodes", "NODES", true, func(g *group) string { return strconv.Itoa(len(g.nodes)) }},
 	{'E', "reason", "REASON", false, same("none")},
@@ -196,7 +196,7 @@ func (g *group) compact() string {
 	return g.first().compact()
 }
 
-// Formats that sinfo has unless another is asked for.
+// Formats of sinfo for those who name none.
 const (
 	infoFormat    = "%9P %.5a %.10l %.6D %.6t %N"
 	infoLong      = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
@@ -252,7 +252,7 @@ func ParseInfo(words []string, getenv func(string) string) (*Info, error) {
 	return o, err
 }
 
-// standard is the format for who asks for none.
+// standard is the format for those who name none.
 func (o *Info) standard(getenv func(string) string) string {
 	switch {
 	case o.eachNode && o.long:

@@ -25,7 +25,7 @@ type Job struct {
 	Times     Times             // as far as they have come
 }
 
-// Times are zero where they have not come yet. Nobody knows when a job that waits for others may start.
+// Times are zero where they have not come yet: when a job that waits for others may start is not known.
 type Times struct{ Submitted, Eligible, Started, Ended time.Time }
 
 // A Spec is what is known of a job when it is submitted, and never changes. It travels in an attribute of a task; all
@@ -33,7 +33,7 @@ type Times struct{ Submitted, Eligible, Started, Ended time.Time }
 type Spec struct {
 	User       User          // who submitted it
 	Partition  string        // the cluster
-	Account    string        // -A, which nobody is billed for
+	Account    string        // -A, which nothing is billed to
 	Comment    string        // --comment: Snakemake has its rules there
 	QOS        string        // -q; empty: "normal"
 	Command    Command       // what it runs

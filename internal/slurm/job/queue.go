@@ -24,7 +24,8 @@ type column struct {
 // fixed is a column that says the same of all jobs.
 func fixed(text string) func(*row) string { return func(*row) string { return text } }
 
-// columns are squeue's. Those of which a personal cluster has nothing say what Slurm says where nobody asks for it.
+// columns are squeue's. For what a personal cluster does not have, they say what Slurm says of jobs that do not ask for
+// it.
 var columns = []column{
 	{'a', "account", "ACCOUNT", func(r *row) string { return cmp.Or(r.Spec.Account, null) }},
 	// Of an array that waits, the array's.
@@ -116,7 +117,7 @@ type Queue struct {
 	sort   []string        // letters of columns, with a minus for the other way round
 }
 
-// Formats that squeue has unless another is asked for.
+// Formats of squeue for those who name none.
 const (
 	queueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
@@ -242,7 +243,7 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 func (q *Queue) order(list []row) {
 	by := q.sort
 	if len(by) == 0 {
-		by = []string{"P", "t", "-p"} // as Slurm, if nobody says otherwise
+		by = []string{"P", "t", "-p"} // Slurm's default
 	}
 	slices.SortStableFunc(list, func(a, b row) int {
 		for _, key := range by {

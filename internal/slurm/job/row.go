@@ -153,7 +153,7 @@ func (r *row) dependency() string {
 	switch {
 	case r.Spec.Dependency == "":
 		return null
-	case r.Reason == ForDependency: // some may hold: nobody tells which
+	case r.Reason == ForDependency: // some may hold: corrald does not tell which
 		suffix = "(unfulfilled)"
 	case r.Reason == NeverSatisfied:
 		suffix = "(failed)"
@@ -219,7 +219,7 @@ func (r *row) file(pattern string) string {
 	return notation.Expand(pattern, values)
 }
 
-// pattern is a file as squeue shows it: with its pattern, unless nobody has named it.
+// pattern is a file as squeue shows it: with its pattern, but for the default names.
 func (r *row) pattern(name string) string {
 	if base := filepath.Base(name); base == "slurm-%j.out" || base == "slurm-%A_%a.out" {
 		return filepath.Join(filepath.Dir(name), "slurm-"+r.raw()+".out")

@@ -17,8 +17,8 @@ const (
 	NodeFail  State = "NODE_FAIL"     // its worker was lost, and it is not to run again
 )
 
-// codes has all states of Slurm, in the order in which squeue names them to who asks for another, and their codes. All
-// but ours are empty here at all times.
+// codes has all states of Slurm, in the order in which squeue lists them for a user who asks for another, and their
+// codes. All but ours are empty here at all times.
 var codes = []struct {
 	state State
 	code  string

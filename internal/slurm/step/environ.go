@@ -46,7 +46,7 @@ func (o Order) environ(i instance, worker []string, began time.Time) []string {
 	return all
 }
 
-// gpus is the variable by which a program learns which GPUs it may use: the worker knows, and nobody else.
+// gpus is the variable by which a program learns which GPUs it may use: only the worker knows.
 const gpus = "CUDA_VISIBLE_DEVICES"
 
 // others are variables of the caller that would be about another job, were sbatch called in one.

@@ -1,10 +1,10 @@
-// Package step runs one batch job of the Slurm shim on its worker: the script that somebody gave to sbatch.
+// Package step runs one batch job of the Slurm shim on its worker: the script that was given to sbatch.
 //
 // The worker starts it as the program of a task (pilot step). It finds its Order in a file, which sbatch has written
 // and corrald has kept: the script and all that Slurm would make of its options. It enters the directory, opens the
 // files of the job's streams, runs the script with its own environment and limits, and ends as the script ends. The
-// task's time limit, its memory and its cancellation are the worker's matter; a step only sends the warning that
-// somebody wants before the time is up.
+// task's time limit, its memory and its cancellation are the worker's matter; a step only sends the warning that its
+// user wants before the time is up.
 //
 // Its invariant: a job ends when its script ends. What descends from the script is killed then, also what has left the
 // script's process group, and nothing waits for it.

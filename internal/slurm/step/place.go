@@ -42,7 +42,7 @@ func (p Place) visible(host string) error {
 // An instance is which of an order's jobs this one is, and where it runs.
 type instance struct {
 	id      int64 // of this job
-	arrayID int64 // of the array that it is of; its own if it is none
+	arrayID int64 // of its array; its own id if it is in none
 	tasks   []int // the numbers of that array's tasks; nil: none
 	element int   // its place among them
 	attempt int   // 1 for the first

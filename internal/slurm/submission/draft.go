@@ -38,7 +38,7 @@ func requeue(on bool) func(*draft, string) error {
 	return func(d *draft, _ string) error { d.Limits.Requeue = on; return nil }
 }
 
-// An errNumber says in Slurm's words that an argument is no number above zero. The caller adds the option.
+// An errNumber says in Slurm's words that an argument is not a number above zero. The caller adds the option.
 type errNumber struct{ value string }
 
 func (e errNumber) Error() string { return fmt.Sprintf("Invalid numeric value %q for", e.value) }

@@ -172,7 +172,7 @@ func (d *draft) apply(g notation.Given, variable string) error {
 	return err
 }
 
-// finish fills in what depends on several options, and what nobody has said.
+// finish fills in what depends on several options, and the defaults.
 func (d *draft) finish(c *Command, caller Caller) (*Submission, error) {
 	s := &d.Submission
 	s.Directory = absolute(caller.Directory, s.Directory)
@@ -202,7 +202,7 @@ func absolute(directory, path string) string {
 	return filepath.Join(directory, path)
 }
 
-// complete names the files that nobody has named.
+// complete gives files their default names.
 func (f *Stdio) complete(array bool) {
 	switch {
 	case f.Output != "":
