@@ -10,7 +10,7 @@ const (
 	NoteVariable    = "CORRAL_NOTE"    // in open runs: path of the file with the task's note
 	ElementVariable = "CORRAL_ELEMENT" // in open runs: which element of its array the task is, from 0
 
-	EntryVariable     = "CORRAL_ENTRY"      // of `corral submit`: the task's line or record of the input
+	EntryVariable     = "CORRAL_ENTRY"      // of `corral submit`: the line of --each-line that the task was made from
 	SubmitDirVariable = "CORRAL_SUBMIT_DIR" // of `corral submit`: where that was called
 )
 
