@@ -175,7 +175,7 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 		Name: sub.Name, Argv: []string{corral.PilotProgram, step.Command}, Note: string(note),
 		TimeLimit: corral.Seconds(sub.Limits.Time), Requeue: sub.Limits.Requeue,
 		Priority:  max(-api.MaxPriority, min(api.MaxPriority, -sub.Placing.Nice)), // Slurm has a longer scale
-		Resources: resources(sub.Size), After: after,
+		Resources: resources(sub), After: after,
 	}
 	// All tasks of an array share one order: which of them it is, a step knows from its worker.
 	if sub.Array != nil {
@@ -187,13 +187,10 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 }
 
 // resources is what a job asks of a worker.
-func resources(s submission.Size) corral.Resources {
+func resources(sub *submission.Submission) corral.Resources {
 	// 0 means that nothing was asked for: the job then gets the share of its worker's memory that its cpus are.
-	memory := s.MemoryMiB
-	if s.MemoryEach {
-		memory *= int64(s.CPUs)
-	}
-	return corral.Resources{CPUs: s.CPUs, MemoryMiB: int(memory), DiskMiB: int(s.DiskMiB), GPUs: s.GPUs}
+	s := sub.Size
+	return corral.Resources{CPUs: s.CPUs, MemoryMiB: int(s.Total()), DiskMiB: int(sub.DiskMiB), GPUs: s.GPUs}
 }
 
 // whoever returns the user who calls.
@@ -221,9 +218,7 @@ func (c *call) order(sub *submission.Submission, who job.User) (o step.Order, er
 		Limits: step.Limits{Umask: sub.Limits.Umask, Time: sub.Limits.Time, Warning: sub.Limits.Signal},
 		Facts: step.Facts{
 			Name: sub.Name, User: who.Name, UID: who.UID, Account: sub.Labels.Account, Cluster: c.folder.Cluster,
-			Partition: c.folder.Cluster, Tasks: sub.Size.Tasks, CPUs: sub.Size.CPUs, CPUsPerTask: sub.Size.CPUsPerTask,
-			MemoryMiB: sub.Size.MemoryMiB, MemoryEach: sub.Size.MemoryEach, GPUs: sub.Size.GPUs,
-			Export: sub.Environment.Export,
+			Partition: c.folder.Cluster, Size: sub.Size, Export: sub.Environment.Export,
 		},
 		Folder: c.folder.Path, Base: c.folder.Base(),
 	}
@@ -297,11 +292,7 @@ func (c *call) spec(sub *submission.Submission, who job.User) job.Spec {
 			Submit: shortened(strings.Join(append([]string{"sbatch"}, c.args...), " "))},
 		Files: job.Files{Directory: sub.Directory,
 			Input: at(sub.Stdio.Input), Output: at(sub.Stdio.Output), Error: at(sub.Stdio.Error)},
-		Size: job.Size{
-			CPUs: sub.Size.CPUs, Tasks: sub.Size.Tasks, CPUsPerTask: sub.Size.CPUsPerTask,
-			MemoryMiB: sub.Size.MemoryMiB, MemoryEach: sub.Size.MemoryEach, GPUs: sub.Size.GPUs,
-		},
-		TimeLimit: sub.Limits.Time, Requeue: sub.Limits.Requeue, Nice: sub.Placing.Nice,
+		Size: sub.Size, TimeLimit: sub.Limits.Time, Requeue: sub.Limits.Requeue, Nice: sub.Placing.Nice,
 		KillOrphan: sub.Placing.KillInvalid,
 		Dependency: sub.Placing.Dependencies.Text("", func(int) bool { return false }), // arrays look like jobs
 	}

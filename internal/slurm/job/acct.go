@@ -119,7 +119,7 @@ func stepTRES(r *row) string {
 	if r.Spec.Size.GPUs > 0 {
 		text += fmt.Sprintf("gres/gpu=%d,", r.Spec.Size.GPUs)
 	}
-	if total := r.Spec.Size.total(); total > 0 {
+	if total := r.Spec.Size.Total(); total > 0 {
 		text += "mem=" + notation.Memory(total) + ","
 	}
 	return text + "node=1"
@@ -136,7 +136,7 @@ func allocated(tres func(*row) string) func(*row) string {
 }
 
 func requestedMemory(r *row) string {
-	if total := r.Spec.Size.total(); total > 0 {
+	if total := r.Spec.Size.Total(); total > 0 {
 		return notation.Memory(total)
 	}
 	return "0"

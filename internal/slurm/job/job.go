@@ -38,7 +38,7 @@ type Spec struct {
 	QOS        string        // -q; empty: "normal"
 	Command    Command       // what it runs
 	Files      Files         // where it runs, and writes to
-	Size       Size          // what it takes
+	Size       notation.Size // what it takes
 	TimeLimit  time.Duration // 0: none
 	Array      string        // what followed --array; empty: no array
 	Dependency string        // conditions as in "afterok:12,afterany:13_*"
@@ -62,19 +62,3 @@ type Command struct {
 
 // Files are absolute. Names of outputs may hold patterns: each task of an array has its own.
 type Files struct{ Directory, Input, Output, Error string }
-
-// Size is what a job takes of a worker.
-type Size struct {
-	CPUs, Tasks, CPUsPerTask int   // of the job; -n; -c, or 0
-	MemoryMiB                int64 // of the job, or of each cpu
-	MemoryEach               bool
-	GPUs                     int // of the job
-}
-
-// total is the memory of the whole job.
-func (s Size) total() int64 {
-	if s.MemoryEach {
-		return s.MemoryMiB * int64(s.CPUs)
-	}
-	return s.MemoryMiB
-}

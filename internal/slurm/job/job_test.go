@@ -106,7 +106,7 @@ func readJob(t *testing.T, f, account []string) job.Job {
 			User: job.User{Name: f[4], UID: number(f[5]), Group: f[6], GID: number(account[9])}, Account: f[7], Partition: f[8],
 			Comment: none(f[9]), Command: job.Command{Line: none(f[19]), Submit: account[8], Host: "localhost"},
 			Dependency: regexp.MustCompile(`\([a-z]+\)`).ReplaceAllString(f[21], ""), Nice: number(f[22]), Requeue: true,
-			Size: job.Size{CPUs: number(f[18]), Tasks: 1},
+			Size: notation.Size{CPUs: number(f[18]), Tasks: 1},
 		},
 	}
 	j.Spec.TimeLimit, _ = notation.ParseLimit(f[16])

@@ -191,7 +191,7 @@ func (r *row) memory() string {
 // tres lists what the job takes, as scontrol does.
 func (r *row) tres() string {
 	text := fmt.Sprintf("cpu=%d,", r.Spec.Size.CPUs)
-	if total := r.Spec.Size.total(); total > 0 {
+	if total := r.Spec.Size.Total(); total > 0 {
 		text += "mem=" + notation.Memory(total) + ","
 	}
 	text += fmt.Sprintf("node=1,billing=%d", r.Spec.Size.CPUs)

@@ -94,7 +94,7 @@ func showRest(r *row, details bool) []string {
 	var lines []string
 	if details && r.Node != "" {
 		lines = append(lines, "JOB_GRES="+null,
-			fmt.Sprintf("  Nodes=%s CPU_IDs=0 Mem=%d GRES=", r.Node, s.Size.total()))
+			fmt.Sprintf("  Nodes=%s CPU_IDs=0 Mem=%d GRES=", r.Node, s.Size.Total()))
 	}
 	// What is said of memory is said as it was asked for, and not as it adds up.
 	per := "Node" // --mem

@@ -74,19 +74,14 @@ type Limits struct {
 
 // Facts are what a job is told about itself.
 type Facts struct {
-	Name        string `json:"name"`
-	User        string `json:"user"`
-	UID         int    `json:"uid"`
-	Account     string `json:"account,omitempty"`
-	Cluster     string `json:"cluster"`
-	Partition   string `json:"partition"`
-	Tasks       int    `json:"tasks"`
-	CPUs        int    `json:"cpus"`          // of the whole job
-	CPUsPerTask int    `json:"cpus_per_task"` // 0: not said
-	MemoryMiB   int64  `json:"memory_mib"`    // 0: not said
-	MemoryEach  bool   `json:"memory_each,omitempty"`
-	GPUs        int    `json:"gpus,omitempty"`
-	Export      string `json:"export,omitempty"` // what followed --export, unless that was ALL
+	Name      string `json:"name"`
+	User      string `json:"user"`
+	UID       int    `json:"uid"`
+	Account   string `json:"account,omitempty"`
+	Cluster   string `json:"cluster"`
+	Partition string `json:"partition"`
+	notation.Size
+	Export string `json:"export,omitempty"` // what followed --export, unless that was ALL
 }
 
 // texts returns the order with all that its user may have written in any bytes changed.

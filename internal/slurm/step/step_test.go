@@ -57,7 +57,7 @@ func order(t *testing.T, script string) Order {
 		Script: Script{Text: "#!/bin/sh\n" + script}, Environment: []string{"MINE=a b", "PATH=/usr/bin:/bin"},
 		Place:   Place{Directory: dir, Mark: MarkOf(dir), Submitted: dir, Host: "head"},
 		Streams: Streams{Output: "slurm-%j.out"}, Limits: Limits{Umask: 0o022}, Base: 7_000_000,
-		Facts:  Facts{Name: "n", User: "ann", Cluster: "default", Partition: "default", Tasks: 1, CPUs: 2},
+		Facts:  Facts{Name: "n", User: "ann", Cluster: "default", Partition: "default", Size: notation.Size{Tasks: 1, CPUs: 2}},
 		Folder: "/shim",
 	}
 }
@@ -283,7 +283,7 @@ func TestOrderKeepsBytes(t *testing.T) {
 
 // Whatever a file holds, it is an order or refused.
 func FuzzOrder(f *testing.F) {
-	b, _ := json.Marshal(Order{Script: Script{Text: "#!/bin/sh\n"}, Place: Place{Directory: "/"}, Streams: Streams{Output: "o"}, Facts: Facts{Tasks: 1, CPUs: 1}})
+	b, _ := json.Marshal(Order{Script: Script{Text: "#!/bin/sh\n"}, Place: Place{Directory: "/"}, Streams: Streams{Output: "o"}, Facts: Facts{Size: notation.Size{Tasks: 1, CPUs: 1}}})
 	f.Add(b)
 	f.Add([]byte("{"))
 	f.Fuzz(func(t *testing.T, b []byte) {

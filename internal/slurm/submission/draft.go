@@ -136,7 +136,7 @@ func (d *draft) signal(value string) (err error) {
 }
 
 func (d *draft) tmp(value string) (err error) {
-	if d.Size.DiskMiB, err = notation.ParseMemory(value); err != nil {
+	if d.DiskMiB, err = notation.ParseMemory(value); err != nil {
 		return errInvalid
 	}
 	return nil
