@@ -1,5 +1,5 @@
-// Package rig is what the benchmarks have in common: how their commands begin and end, and a Corral that is theirs alone
-// and leaves nothing behind. A Service is reached through the API, where the client must not be part of what is
+// Package rig is what the benchmarks have in common: how their commands begin and end, and a Corral that is theirs
+// alone and leaves nothing behind. A Service is reached through the API, where the client must not be part of what is
 // measured; a User has folders of its own and calls the programs that everybody calls.
 package rig
 

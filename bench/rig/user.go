@@ -26,8 +26,8 @@ func NewUser(bin, dir string) (*User, error) {
 	u := &User{Dir: dir, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, bin: bin}
 	// The names are short: a socket's path has a hundred bytes at most.
 	for _, folder := range [][2]string{
-		{"HOME", "h"}, {"XDG_STATE_HOME", "s"}, {"XDG_CACHE_HOME", "c"}, {"XDG_DATA_HOME", "d"}, {"XDG_CONFIG_HOME", "f"},
-		{"XDG_RUNTIME_DIR", "r"},
+		{"HOME", "h"}, {"XDG_STATE_HOME", "s"}, {"XDG_CACHE_HOME", "c"}, {"XDG_DATA_HOME", "d"},
+		{"XDG_CONFIG_HOME", "f"}, {"XDG_RUNTIME_DIR", "r"},
 	} {
 		path := filepath.Join(dir, folder[1])
 		if err := os.Mkdir(path, 0o711); err != nil {

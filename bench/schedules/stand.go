@@ -57,8 +57,8 @@ func (s *stand) run(ctx context.Context, a asleep, rule string) (o outcome, err 
 	if err != nil {
 		return o, err
 	}
-	r, err := s.Client.CreateRun(ctx, api.NewRun{Cluster: personal.Cluster, Workflow: document, WorkflowName: "asleep.json",
-		SourceDir: os.TempDir(), Options: corral.RunOptions{Clustering: rule}}, "")
+	r, err := s.Client.CreateRun(ctx, api.NewRun{Cluster: personal.Cluster, Workflow: document,
+		WorkflowName: "asleep.json", SourceDir: os.TempDir(), Options: corral.RunOptions{Clustering: rule}}, "")
 	if err != nil {
 		return o, err
 	}

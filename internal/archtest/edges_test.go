@@ -9,9 +9,9 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/submission", root},
-	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "internal/slurm/job", "internal/slurm/step", "packages", "workflow"},
+	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
+	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", root},
+	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "internal/slurm/job", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
@@ -43,6 +43,7 @@ var edges = map[string]map[string]string{
 	"internal/version":    {},
 	"internal/xdg":        {},
 	"resubmit":            {},
+	"task":                {},
 
 	"condor": {
 		"condor/classad": "ads of jobs and daemons", "condor/quote": "values of submit descriptions",
@@ -96,7 +97,7 @@ var edges = map[string]map[string]string{
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
 	"gridsite":           {"internal/shell": "commands to show", root: "the nouns, error kinds"},
 	"clustering":         {"dag": "levels, chains, labels", root: "how tasks become jobs"},
-	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
+	"internal/execution": {"dag": "ranks, frontier", "task": "causes", root: "counts and reports of runs, workers"},
 	"internal/matching":  {root: "resources"},
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
 	"internal/reconcile": {"resubmit": "the rule for another attempt", root: "the world"},
@@ -131,11 +132,12 @@ var edges = map[string]map[string]string{
 		"api": "asks corrald", "internal/disk": "replaces notes", "internal/input": "bounds notes",
 		"internal/pause": "before it asks again", "internal/slurm/job": "shows jobs",
 		"internal/slurm/notation": "numbers of jobs", "internal/slurm/step": "orders of jobs",
-		"internal/slurm/submission": "reads what sbatch is asked", root: "error kinds, states of tasks",
+		"internal/slurm/submission": "reads what sbatch is asked", "task": "what tasks are told",
+		root: "error kinds, states of tasks",
 	},
 	"internal/slurm/step": {
 		"internal/input": "bounds orders", "internal/proc": "what descends from a job", "internal/slurm/notation": "names of files",
-		root: "what workers tell tasks",
+		"task": "what workers tell tasks",
 	},
 	"internal/login": {
 		"api": "questions on the wire", "gridsite": "questions of a login", root: "which site, error kinds",
@@ -171,7 +173,10 @@ var edges = map[string]map[string]string{
 		"internal/disk": "replaces indexes and signatures", "internal/input": "bounds what mirrors give",
 		"packages": "what it installs", root: "error kinds",
 	},
-	"workflow/array": {"internal/shell": "words of scripts", "workflow": "builds one", root: "resources, error kinds"},
+	"workflow/array": {
+		"internal/shell": "words of scripts", "task": "what tasks are told", "workflow": "builds one",
+		root: "resources, error kinds",
+	},
 	"workflow/dax": {
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
@@ -201,7 +206,8 @@ var edges = map[string]map[string]string{
 	"embedded/executor": {
 		"embedded/wire": "reasons that fit into a message", "internal/cgroup": "measures tasks that run for long",
 		"internal/disk":      "removes what tasks leave",
-		"internal/execution": "jobs and their results", "internal/proc": "what tasks have of memory", root: "error kinds",
+		"internal/execution": "jobs and their results", "internal/proc": "what tasks have of memory",
+		"task": "what tasks are told", root: "error kinds",
 	},
 	"embedded/link":   {"embedded/wire": "dials in", root: "lost hosts, error kinds"},
 	"examples/lambda": {}, // its test makes the workflow
@@ -303,7 +309,7 @@ var edges = map[string]map[string]string{
 		"clustering": "which tasks are a job", "internal/disk": "where runs are", "internal/execution": "decides",
 		"internal/input": "bounds what it reads of a run's directory", "internal/pause": "before another try",
 		"internal/script": "runs scripts", "internal/store": "keeps runs", "profile": "what was measured",
-		"internal/rerun": "what has to run again", "dag": "graphs without edges",
+		"internal/rerun": "what has to run again", "task": "what tasks are told", "dag": "graphs without edges",
 		"workflow": "what to run", "workflow/dagman": "rescue files", "workflow/wfformat": "its document",
 		root: "runs",
 	},
@@ -318,7 +324,7 @@ var edges = map[string]map[string]string{
 	"internal/shell":            {},
 	"internal/slurm/notation":   {},
 	"internal/slurm/submission": {"internal/slurm/notation": "what options say"},
-	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes", root: "states of tasks"},
+	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes", "task": "causes", root: "states of tasks"},
 	"internal/scale": {
 		"api": "requests for glideins", "cost": "how far an allocation goes",
 		"internal/execution": "when workers take no more",

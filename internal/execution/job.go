@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/task"
 )
 
 // StartMargin is how much longer than a job's estimate its worker must stay. Whoever decides whether a worker
@@ -108,14 +109,14 @@ type Cause string
 
 // OverMemory is the cause of a failure: the worker killed the task, which used more memory than it may. MaxRSSKiB says
 // how much at least.
-const OverMemory Cause = corral.CauseMemory
+const OverMemory Cause = task.CauseMemory
 
 // Other causes are only told.
 const (
-	OverTime   Cause = corral.CauseTime
-	Withdrawn  Cause = corral.CauseWithdrawn
-	LostWorker Cause = corral.CauseLostWorker
-	Never      Cause = corral.CauseNever
+	OverTime   Cause = task.CauseTime
+	Withdrawn  Cause = task.CauseWithdrawn
+	LostWorker Cause = task.CauseLostWorker
+	Never      Cause = task.CauseNever
 )
 
 // A Result is the record of one execution of a task, as the worker measured it.

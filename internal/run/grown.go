@@ -21,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/task"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -131,7 +132,7 @@ func (g *grown) of(task int) *group {
 func (g *group) complete(t *execution.Task) {
 	t.Dir, t.Env = g.Dir, slices.Clip(g.Env)
 	if g.Array {
-		t.Env = append(t.Env, corral.ElementVariable+"="+strconv.Itoa(t.Index-g.first))
+		t.Env = append(t.Env, task.ElementVariable+"="+strconv.Itoa(t.Index-g.first))
 	}
 	if g.Note {
 		t.Note = noteOf(g.first)

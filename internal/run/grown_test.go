@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/task"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -256,7 +257,7 @@ func TestRetryInOpenRun(t *testing.T) {
 		w.awaitTasks(row.ID, 1, 3)
 		tasks, err := tasksOf(t, w.manager, row.ID)
 		if err != nil || tasks[0].State != corral.TaskFailed || tasks[1].State != corral.TaskDone ||
-			tasks[2].State != corral.TaskSkipped || tasks[2].Cause != corral.CauseNever {
+			tasks[2].State != corral.TaskSkipped || tasks[2].Cause != task.CauseNever {
 			t.Fatalf("tasks %+v, %v", tasks, err)
 		}
 		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"3"}); corral.KindOf(err) != corral.Conflict {

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/script"
+	"github.com/corral-pilot/corral/task"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -152,7 +152,8 @@ func (c *scripter) run(ctx context.Context, call execution.Call) (exit int, err 
 	l := layout{c.plan.dir}
 	return script.Process{
 		Argv: argv, Dir: filepath.Join(l.path(executor.DataDir), s.Dir), Output: l.script(name, call.Post),
-		Env: append(executor.BaseEnv(), corral.RunVariable+"="+strconv.FormatInt(int64(c.plan.run), 10), corral.TaskVariable+"="+name),
+		Env: append(executor.BaseEnv(), task.RunVariable+"="+strconv.FormatInt(int64(c.plan.run), 10),
+			task.IDVariable+"="+name),
 	}.Run(ctx)
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/internal/slurm/step"
+	"github.com/corral-pilot/corral/task"
 )
 
 const (
@@ -196,7 +197,7 @@ func (c *call) probe(o step.Order, n int) (api.AddedTasks, error) {
 	key := rand.Text()
 	return untilAnswered(c, func() (api.AddedTasks, error) {
 		return c.client.AddTask(c.ctx, c.folder.Run, api.NewTask{
-			Name: probeName, Argv: []string{corral.PilotProgram, step.Command}, Note: string(note), Elements: n,
+			Name: probeName, Argv: []string{task.PilotProgram, step.Command}, Note: string(note), Elements: n,
 			Resources: corral.Resources{CPUs: 1}, Requeue: true, Priority: api.MaxPriority,
 		}, key)
 	})

@@ -26,6 +26,7 @@ import (
 	"github.com/corral-pilot/corral/internal/slurm/notation"
 	"github.com/corral-pilot/corral/internal/slurm/step"
 	"github.com/corral-pilot/corral/internal/slurm/submission"
+	"github.com/corral-pilot/corral/task"
 )
 
 // sbatch hands a job to corrald. All that can be wrong with it is found out before.
@@ -172,7 +173,7 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 		}
 	}
 	t = api.NewTask{
-		Name: sub.Name, Argv: []string{corral.PilotProgram, step.Command}, Note: string(note),
+		Name: sub.Name, Argv: []string{task.PilotProgram, step.Command}, Note: string(note),
 		TimeLimit: corral.Seconds(sub.Limits.Time), Requeue: sub.Limits.Requeue,
 		Priority:  max(-api.MaxPriority, min(api.MaxPriority, -sub.Placing.Nice)), // Slurm has a longer scale
 		Resources: resources(sub), After: after,

@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/slurm/job"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
 	"github.com/corral-pilot/corral/internal/slurm/submission"
+	"github.com/corral-pilot/corral/task"
 )
 
 // tasks asks for tasks of the folder's run.
@@ -33,7 +34,7 @@ func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
 	all := make([]job.Job, 0, len(tasks))
 	for _, t := range tasks {
 		if c.over && !t.State.Over() { // the run was cancelled
-			t.State, t.Cause = corral.TaskFailed, corral.CauseWithdrawn
+			t.State, t.Cause = corral.TaskFailed, task.CauseWithdrawn
 		}
 		if t.Grown != nil && len(t.Attributes) > 0 { // others are probes
 			all = append(all, r.Job(c.folder.shown(t)))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
+	"github.com/corral-pilot/corral/task"
 )
 
 // A Task is what Corral's API tells of a task of an open run.
@@ -15,7 +16,7 @@ type Task struct {
 	Element    int    // which of its array, from 0
 	Name       string // as --job-name has it
 	State      corral.TaskState
-	Cause      string            // corral.CauseMemory and the like
+	Cause      string            // task.CauseMemory and the like
 	Exit       notation.ExitCode // of its last attempt, as far as a worker has told
 	Worker     string            // of its last attempt
 	Begun      int               // attempts that a worker was given
@@ -86,23 +87,23 @@ func (r *Reader) waitsFor(state corral.TaskState, spec *Spec) Reason {
 func (j *Job) fail(t Task) {
 	cause := t.Cause
 	if t.State == corral.TaskSkipped && cause == "" {
-		cause = corral.CauseNever
+		cause = task.CauseNever
 	}
 	switch cause {
-	case corral.CauseMemory:
+	case task.CauseMemory:
 		j.State, j.Reason, j.Exit = OutOfMem, OutOfMemory, notation.ExitCode{Signal: 125} // as Slurm has it
-	case corral.CauseTime:
+	case task.CauseTime:
 		j.State, j.Reason, j.Exit = Timeout, TimeLimit, notation.ExitCode{Signal: 15}
-	case corral.CauseLostWorker:
+	case task.CauseLostWorker:
 		j.State, j.Reason, j.Exit = NodeFail, NodeDown, notation.ExitCode{}
-	case corral.CauseNever:
+	case task.CauseNever:
 		if !j.Spec.KillOrphan { // it stays where people look for what waits
 			j.State, j.Reason, j.Exit = Pending, NeverSatisfied, notation.ExitCode{}
 			j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 			return
 		}
 		j.State, j.Exit = Cancelled, notation.ExitCode{}
-	case corral.CauseWithdrawn:
+	case task.CauseWithdrawn:
 		j.State, j.Exit = Cancelled, notation.ExitCode{}
 		if t.Begun > 0 { // it was asked to end
 			j.Exit.Signal = 15

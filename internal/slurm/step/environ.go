@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/task"
 )
 
 // environ returns the environment of a job's script: what was exported when it was submitted, and above that what
@@ -51,8 +51,8 @@ const gpus = "CUDA_VISIBLE_DEVICES"
 
 // others are variables of the caller that would be about another job, were sbatch called in one.
 var others = []string{
-	gpus, corral.RunVariable, corral.TaskVariable, corral.AttemptVariable, corral.CPUsVariable, corral.NoteVariable,
-	corral.ElementVariable, corral.EntryVariable, corral.SubmitDirVariable, "CORRAL_JOB_TAG", "CORRAL_JOB_DIR",
+	gpus, task.RunVariable, task.IDVariable, task.AttemptVariable, task.CPUsVariable, task.NoteVariable,
+	task.ElementVariable, task.EntryVariable, task.SubmitDirVariable, "CORRAL_JOB_TAG", "CORRAL_JOB_DIR",
 	FolderVariable, scratch,
 }
 
@@ -64,7 +64,7 @@ const scratch = "CORRAL_SCRATCH"
 
 // passed are those variables of the worker that a job gets unless it has its own.
 var passed = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", gpus, corral.RunVariable, corral.TaskVariable,
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", gpus, task.RunVariable, task.IDVariable,
 }
 
 // first puts a folder first into a PATH, unless it is in it.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
+	"github.com/corral-pilot/corral/task"
 )
 
 // MarkOf tells a directory from another one that has the same name on another machine: its number on its file system,
@@ -61,13 +61,13 @@ func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 		}
 		return n
 	}
-	i.id, i.attempt = o.Base+number(corral.TaskVariable), int(number(corral.AttemptVariable))
+	i.id, i.attempt = o.Base+number(task.IDVariable), int(number(task.AttemptVariable))
 	if i.arrayID = i.id; o.Array != "" {
 		array, err := notation.ParseArray(o.Array, notation.MaxTask)
 		if err != nil {
 			return i, fmt.Errorf("reading the job's array: %w", err)
 		}
-		i.tasks, i.element = array.Tasks, int(number(corral.ElementVariable))
+		i.tasks, i.element = array.Tasks, int(number(task.ElementVariable))
 		i.arrayID -= int64(i.element)
 		if i.element < 0 || i.element >= len(i.tasks) {
 			return i, fmt.Errorf("the array has %d tasks, this is number %d", len(i.tasks), i.element)

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
+	"github.com/corral-pilot/corral/task"
 )
 
 // Command is the word by which the pilot program runs a step.
@@ -32,7 +32,7 @@ const Blind = "blind: "
 // job was started; it is a sentence for its user.
 func Run() (syscall.WaitStatus, error) {
 	runtime.LockOSThread() // the kernel ends the script with the thread that started it
-	o, err := Read(os.Getenv(corral.NoteVariable))
+	o, err := Read(os.Getenv(task.NoteVariable))
 	if err != nil {
 		return 0, err
 	}

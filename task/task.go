@@ -1,10 +1,12 @@
-package corral
+// Package task has the words in which workers, runs and tasks speak of each other: the variables by which a worker tells
+// a task who it is, the name of the program that every worker has, and the causes for which tasks end.
+package task
 
 // A worker tells a task who it is by variables in the task's environment. They are about this task alone: a task that
 // submits others passes none of them on.
 const (
 	RunVariable     = "CORRAL_RUN"     // number of the run
-	TaskVariable    = "CORRAL_TASK"    // id of the task in its run
+	IDVariable      = "CORRAL_TASK"    // id of the task in its run
 	AttemptVariable = "CORRAL_ATTEMPT" // which attempt at the task it is, from 1
 	CPUsVariable    = "CORRAL_CPUS"    // how many the task has
 	NoteVariable    = "CORRAL_NOTE"    // in open runs: path of the file with the task's note
