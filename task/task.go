@@ -1,5 +1,5 @@
-// Package task has the words in which workers, runs and tasks speak of each other: the variables by which a worker tells
-// a task who it is, the name of the program that every worker has, and the causes for which tasks end.
+// Package task has the words in which workers, runs and tasks speak of each other: the variables by which a worker
+// tells a task who it is, the name of the program that every worker has, and the causes for which tasks end.
 package task
 
 // A worker tells a task who it is by variables in the task's environment. They are about this task alone: a task that
