@@ -78,7 +78,7 @@ const killedBy = "killed by "
 func exitOf(t api.Task) (code notation.ExitCode) {
 	// The worker says of a process that a signal ended: which, in its reason, and no status.
 	if t.ExitStatus != nil && *t.ExitStatus >= 0 {
-		code.Status = *t.ExitStatus
+		code.Status = *t.ExitStatus // also of one that caught the signal by which it was to end
 		return code
 	}
 	if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {

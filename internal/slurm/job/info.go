@@ -214,6 +214,8 @@ type Info struct {
 	summary    bool // -s
 	partitions []string
 	nodes      []string // -n
+	Clusters   string   // -M, a list
+	Title      string   // a cluster that was named; empty: none
 	Other      string   // "version" or "help", and nothing else is wanted
 }
 
@@ -253,6 +255,8 @@ func ParseInfo(words []string, getenv func(string) string) (*Info, error) {
 			o.summary = true
 		case "format":
 			format = g.Value
+		case "clusters", "cluster":
+			o.Clusters = g.Value
 		case "partition":
 			o.partitions = strings.Split(g.Value, ",")
 		case "nodes":
@@ -342,6 +346,7 @@ func (o *Info) Write(w io.Writer, partitions []Partition, now time.Time) error {
 		}
 		b.WriteString(o.after + "\n")
 	}
+	b.WriteString(titled(o.Title, o.noHeader))
 	if o.long && !o.noHeader {
 		b.WriteString(now.Format("Mon Jan 02 15:04:05 2006") + "\n")
 	}

@@ -123,6 +123,7 @@ type Queue struct {
 	long     bool      // the time stands above
 	each     bool      // tasks of arrays, each in a line
 	sort     []string  // letters of columns, with a minus for the other way round
+	Title    string    // a cluster that was named; empty: none
 	Other    string    // "version" or "help", and nothing else is wanted
 }
 
@@ -159,7 +160,7 @@ func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, 
 		}
 	}
 	if len(q.States) == 0 && !q.AllStates {
-		q.States = []State{Pending, Running}
+		q.States = []State{Pending, Running, Completing}
 	}
 	if q.format == nil {
 		format := or(getenv("SQUEUE_FORMAT"), queueFormat)
@@ -178,7 +179,7 @@ func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, 
 // them counts.
 func (q *Queue) option(g notation.Given) (err error) {
 	switch g.Name {
-	case "jobs", "states", "user", "users", "me", "name", "partition", "account", "qos":
+	case "jobs", "states", "clusters", "cluster", "user", "users", "me", "name", "partition", "account", "qos":
 		return q.Filter.option(g)
 	case "noheader":
 		q.noHeader = true
@@ -264,6 +265,7 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 	list := rows(q.Select(jobs), q.each || q.tasks(), now)
 	q.order(list)
 	var b strings.Builder
+	b.WriteString(titled(q.Title, q.noHeader))
 	if q.long && !q.noHeader {
 		b.WriteString(now.Format("Mon Jan 02 15:04:05 2006") + "\n")
 	}
@@ -285,6 +287,14 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// titled is what stands above a list of a cluster that was named.
+func titled(cluster string, noHeader bool) string {
+	if cluster == "" || noHeader {
+		return ""
+	}
+	return "CLUSTER: " + cluster + "\n"
 }
 
 // order sorts rows as squeue does: by partition, state and priority, unless -S has letters of columns, with a minus for

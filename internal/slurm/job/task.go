@@ -54,6 +54,9 @@ func (r *Reader) Job(t Task) Job {
 		j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 	case "running":
 		j.State, j.Times.Ended = Running, time.Time{} // what is known of its end is of an attempt before
+		if t.Cause == "withdrawn" {
+			j.State, j.Exit = Completing, notation.ExitCode{}
+		}
 	case "done":
 		j.State = Completed // whatever it waited for
 	default:
@@ -100,9 +103,9 @@ func (j *Job) fail(t Task) {
 		}
 		j.State, j.Exit = Cancelled, notation.ExitCode{}
 	case "withdrawn":
-		j.State, j.Exit = Cancelled, notation.ExitCode{}
-		if t.Begun > 0 { // it was asked to end
-			j.Exit.Signal = 15
+		j.State = Cancelled
+		if t.Begun == 0 { // else its script may have ended in its own way when it was asked to
+			j.Exit = notation.ExitCode{}
 		}
 	default:
 		j.State, j.Reason = Failed, NonZeroExit
