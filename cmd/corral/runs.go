@@ -318,6 +318,12 @@ var runTable = listing[corral.Run]{
 			return r.Options.Clustering
 		}},
 		{"ended", func(r corral.Run) any { return when(r.EndedAt) }},
+		{"open", func(r corral.Run) any {
+			if !r.Open {
+				return ""
+			}
+			return fmt.Sprintf("it takes tasks until `corral runs close %d`", r.ID)
+		}},
 		{"results", func(r corral.Run) any { return filepath.Join(r.Dir, "data") }},
 	},
 }

@@ -30,8 +30,14 @@ type Task struct {
 	Judged   bool          `json:"judged,omitempty"`     // a POST script looks at its outputs, whatever its exit status
 	Timeout  time.Duration `json:"timeout_ns,omitempty"` // 0: none
 	Estimate time.Duration `json:"estimate_ns"`          // assumed runtime; never 0
-	Dir      string        `json:"dir,omitempty"`        // where it runs; empty: in its own directory
-	Note     string        `json:"note,omitempty"`       // the input whose path is told in its environment; empty: none
+	Manner
+}
+
+// A Manner is how a task runs that was added to an open run. Of others it is zero.
+type Manner struct {
+	Dir   string        `json:"dir,omitempty"`      // where it runs; empty: in its own directory
+	Note  string        `json:"note,omitempty"`     // the input whose path is told in its environment; empty: none
+	Grace time.Duration `json:"grace_ns,omitempty"` // from SIGTERM to SIGKILL; 0: the executor's own
 }
 
 // Streams names the files of the task's output streams, in its directory.

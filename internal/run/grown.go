@@ -38,6 +38,7 @@ type grown struct {
 	keys   map[string]once // :: idempotency key → what was added under it
 	unless []int           // exit statuses that no retry follows
 	usual  time.Duration   // runtime of a task of which nothing is said
+	swept  time.Time       // when spent notes were looked for last
 }
 
 // A group is tasks that were added together and are alike.
@@ -53,6 +54,7 @@ type body struct {
 	Dir        string            `json:"d,omitempty"`
 	Env        []string          `json:"v,omitempty"`
 	Limit      corral.Seconds    `json:"l,omitempty"`
+	Grace      corral.Seconds    `json:"g,omitempty"`
 	Note       bool              `json:"note,omitempty"`
 	Array      bool              `json:"arr,omitempty"`
 	Attributes map[string]string `json:"at,omitempty"`
@@ -130,7 +132,7 @@ func (g *grown) of(task int) *group {
 
 // complete adds to a task what a workflow's tasks do not have.
 func (g *group) complete(t *execution.Task) {
-	t.Dir, t.Env = g.Dir, slices.Clip(g.Env)
+	t.Dir, t.Env, t.Grace = g.Dir, slices.Clip(g.Env), time.Duration(g.Grace)
 	if g.Array {
 		t.Env = append(t.Env, task.ElementVariable+"="+strconv.Itoa(t.Index-g.first))
 	}
@@ -214,8 +216,8 @@ func (p *plan) addition(in *api.NewTask, of Once) (*execution.Addition, error) {
 		a.After = append(a.After, execution.Wait{Task: int32(w.Task - 1), When: execution.When(w.When)})
 	}
 	text, err := json.Marshal(body{
-		Name: in.Name, Argv: in.Argv, Dir: in.Directory, Env: in.Environment, Limit: in.TimeLimit, Note: in.Note != "",
-		Array: in.Elements > 0, Attributes: in.Attributes, Key: of.Key, Request: of.Request,
+		Name: in.Name, Argv: in.Argv, Dir: in.Directory, Env: in.Environment, Limit: in.TimeLimit, Grace: in.Grace,
+		Note: in.Note != "", Array: in.Elements > 0, Attributes: in.Attributes, Key: of.Key, Request: of.Request,
 	})
 	a.Body = text
 	return a, err

@@ -42,7 +42,8 @@ type call struct {
 	at     string // as it was called: the folder is found by it
 	folder Folder
 	client *api.Client
-	over   bool // the folder's run is: what it has not begun never will be
+	over   bool   // the folder's run is: what it has not begun never will be
+	title  string // the cluster, where it was named: its name stands above lists
 }
 
 // Names are the commands that stand in a folder.

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -35,7 +36,7 @@ func sbatch(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.open(); err != nil {
+	if err := openOf(c, sub.Placing.Clusters); err != nil {
 		return err
 	}
 	t, err := c.task(sub)
@@ -57,11 +58,16 @@ func sbatch(c *call) error {
 		return submission.Failed(err)
 	}
 	id := c.folder.Base() + int64(added.First)
+	// Who has named a cluster is told which one took the job.
+	on, semicolon := "", ""
+	if c.title != "" {
+		on, semicolon = " on cluster "+c.title, ";"+c.title
+	}
 	switch {
 	case sub.Answer.Parsable:
-		fmt.Fprintln(c.Out, id)
+		fmt.Fprintf(c.Out, "%d%s\n", id, semicolon)
 	case !sub.Answer.Quiet:
-		fmt.Fprintln(c.Out, "Submitted batch job", id)
+		fmt.Fprintf(c.Out, "Submitted batch job %d%s\n", id, on)
 	}
 	if !sub.Answer.Wait {
 		return nil
@@ -174,7 +180,8 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	}
 	t = api.NewTask{
 		Name: sub.Name, Argv: []string{task.PilotProgram, step.Command}, Note: string(note),
-		TimeLimit: corral.Seconds(sub.Limits.Time), Requeue: sub.Limits.Requeue,
+		TaskTimes: api.TaskTimes{TimeLimit: corral.Seconds(sub.Limits.Time), Grace: corral.Seconds(killWait)},
+		Requeue:   sub.Limits.Requeue,
 		Priority:  max(-api.MaxPriority, min(api.MaxPriority, -sub.Placing.Nice)), // Slurm has a longer scale
 		Resources: resources(sub), After: after,
 	}
@@ -186,6 +193,9 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	t.Attributes = spec.Attributes()
 	return t, nil
 }
+
+// killWait is how long a job has to tidy up when it is to end, as with a Slurm whose configuration says nothing of it.
+const killWait = 30 * time.Second
 
 // resources is what a job asks of a worker.
 func resources(sub *submission.Submission) corral.Resources {

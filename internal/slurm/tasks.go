@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -77,9 +78,15 @@ const killedBy = "killed by "
 func exitOf(t api.Task) (code notation.ExitCode) {
 	// Of a process that a signal ended, the worker tells which one in its reason, and no status.
 	if t.ExitStatus != nil && *t.ExitStatus >= 0 {
-		code.Status = *t.ExitStatus
-	} else if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {
+		code.Status = *t.ExitStatus // also of one that caught the signal by which it was to end
+		return code
+	}
+	if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {
 		code.Signal, _ = notation.ParseSignal(strings.TrimPrefix(name, "signal "))
+	}
+	// A worker that kills what is withdrawn tells no more. Slurm sends SIGTERM, and that is what clients know.
+	if t.Cause == task.CauseWithdrawn && t.Attempts > 0 {
+		code.Signal = int(syscall.SIGTERM)
 	}
 	return code
 }

@@ -34,7 +34,7 @@ func New(runs *run.Manager, of rest.Resource[corral.Run]) *Handlers {
 // Routes are below /v1/runs/:id.
 func (h *Handlers) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/runs/:id/tasks", h.list, "after", "limit", "state", "task", "wait", "timeout_s"),
+		rest.Get("/v1/runs/:id/tasks", h.list, "after", "limit", "state", "since", "task", "wait", "timeout_s"),
 		rest.Post("/v1/runs/:id/tasks", h.add).WithBody(api.MaxTaskBody),
 		rest.Post("/v1/runs/:id/tasks/retry", h.ask((*run.Manager).RetryTasks)),
 		rest.Post("/v1/runs/:id/tasks/cancel", h.ask((*run.Manager).CancelTasks)),
@@ -104,7 +104,7 @@ func (h *Handlers) ask(
 func (h *Handlers) list(c *rest.Call) error {
 	var choice run.Choice
 	choice.After, choice.Limit = c.Query.Page(api.MaxTasks)
-	choice.States = request.States(c.Query, corral.TaskStates)
+	choice.States, choice.Since = request.States(c.Query, corral.TaskStates), c.Query.Instant("since")
 	for _, r := range c.Query.Ranges("task") {
 		choice.Numbers = append(choice.Numbers, run.Numbers{First: r[0], Last: r[1]})
 	}

@@ -158,7 +158,7 @@ func stepExitCode(r *row) string {
 }
 
 func acctState(r *row) string {
-	if r.State == Cancelled {
+	if r.State == Cancelled || r.State == Completing { // which only what was cancelled is
 		return fmt.Sprintf("CANCELLED by %d", r.Spec.User.UID)
 	}
 	return string(r.State)
@@ -166,8 +166,13 @@ func acctState(r *row) string {
 
 // stepState is the script's state: whatever ends it with a signal cancels it.
 func stepState(r *row) string {
-	if r.State == Timeout || r.State == NodeFail || r.State == Failed && r.Exit.Signal != 0 {
+	switch s := r.State; {
+	case s == Completing:
+		return string(Running)
+	case s == Timeout || s == NodeFail || s == Failed && r.Exit.Signal != 0:
 		return string(Cancelled)
+	case s == Cancelled && r.Exit.Status != 0: // it was asked to end, and caught that
+		return string(Failed)
 	}
 	return string(r.State)
 }
@@ -331,36 +336,4 @@ func (a *Acct) Write(w io.Writer, jobs []Job, now time.Time) error {
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
-}
-
-// window is the time of which jobs are shown. Without -S it begins with the day, and without -E it ends now. For who
-// asks for states, it is the one moment that is said, or now.
-func (a *Acct) window(now time.Time) (from, to time.Time, err error) {
-	from, _ = notation.ParseMoment("today", now)
-	if len(a.States) > 0 {
-		from = now
-	}
-	to = now
-	if a.since != "" {
-		if from, err = notation.ParseMoment(a.since, now); err != nil {
-			return from, to, err
-		}
-		if len(a.States) > 0 {
-			to = from // -s means one moment
-		}
-	}
-	if a.until != "" {
-		to, err = notation.ParseMoment(a.until, now)
-	}
-	return from, to, err
-}
-
-// within reports whether a job waited or ran in a span of time; or, where states are asked for, whether one that is
-// over came into its state then.
-func within(j *Job, from, to time.Time, byState bool) bool {
-	if byState && j.State.Over() {
-		return !j.Times.Ended.After(to) && !seconds(j.Times.Ended).Before(from)
-	}
-	return !j.Times.Eligible.IsZero() && !j.Times.Eligible.After(to) &&
-		(j.Times.Ended.IsZero() || !seconds(j.Times.Ended).Before(from))
 }

@@ -13,6 +13,7 @@ import (
 // A Filter says which jobs a command asks for. What is empty asks for all.
 type Filter struct {
 	Jobs       []notation.JobID
+	Clusters   string   // a list of names
 	States     []State  // any of them
 	AllStates  bool     // "all" was asked for
 	users      []string // names or numbers
@@ -31,6 +32,8 @@ func (f *Filter) option(g notation.Given) (err error) {
 		f.Jobs, err = notation.ParseJobIDs(strings.TrimPrefix(g.Value, "="))
 	case "states", "state":
 		return f.states(list)
+	case "clusters", "cluster":
+		f.Clusters = g.Value
 	case "user", "users", "uid":
 		f.users = list
 	case "me":
@@ -46,6 +49,9 @@ func (f *Filter) option(g notation.Given) (err error) {
 	}
 	return err
 }
+
+// Users are those of whom jobs are asked for, by their names or numbers; none: all.
+func (f *Filter) Users() []string { return f.users }
 
 // states takes the states of -t, in any case and cut short as Slurm cuts them. One that is unknown is refused with
 // the list of those that are known.

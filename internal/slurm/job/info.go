@@ -214,6 +214,8 @@ type Info struct {
 	summary    bool // -s
 	partitions []string
 	nodes      []string // -n
+	Clusters   string   // -M, a list
+	Title      string   // a cluster that was named; empty: none
 }
 
 var sinfo = &command{
@@ -237,6 +239,8 @@ func ParseInfo(words []string, getenv func(string) string) (*Info, error) {
 			o.summary = true
 		case "format":
 			format = g.Value
+		case "clusters", "cluster":
+			o.Clusters = g.Value
 		case "partition":
 			o.partitions = strings.Split(g.Value, ",")
 		case "nodes":
@@ -295,6 +299,7 @@ func (o *Info) Write(w io.Writer, partitions []Partition, now time.Time) error {
 		}
 		b.WriteString(o.after + "\n")
 	}
+	b.WriteString(titled(o.Title, o.noHeader))
 	o.top(&b, now)
 	if !o.noHeader {
 		line(func(c *infoColumn) string { return c.header })

@@ -115,6 +115,7 @@ type Queue struct {
 	after  string          // the last column
 	each   bool            // tasks of arrays, each in a line
 	sort   []string        // letters of columns, with a minus for the other way round
+	Title  string          // a cluster that was named; empty: none
 }
 
 // Formats of squeue for those who name none.
@@ -143,7 +144,7 @@ func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, 
 		return nil, err
 	}
 	if len(q.States) == 0 && !q.AllStates {
-		q.States = []State{Pending, Running}
+		q.States = []State{Pending, Running, Completing}
 	}
 	if q.format != nil {
 		return q, nil
@@ -217,6 +218,7 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 	list := rows(q.Select(jobs), q.each || q.tasks(), now)
 	q.order(list)
 	var b strings.Builder
+	b.WriteString(titled(q.Title, q.noHeader))
 	q.top(&b, now)
 	if !q.noHeader {
 		for _, p := range q.format {
@@ -236,6 +238,14 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// titled is what stands above a list of a cluster that was named.
+func titled(cluster string, noHeader bool) string {
+	if cluster == "" || noHeader {
+		return ""
+	}
+	return "CLUSTER: " + cluster + "\n"
 }
 
 // order sorts rows as squeue does: by partition, state and priority, unless -S has letters of columns, with a minus for

@@ -56,6 +56,9 @@ func (r *Reader) Job(t Task) Job {
 		j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 	case corral.TaskRunning:
 		j.State, j.Times.Ended = Running, time.Time{} // what is known of its end is of an attempt before
+		if t.Cause == task.CauseWithdrawn {
+			j.State, j.Exit = Completing, notation.ExitCode{}
+		}
 	case corral.TaskDone:
 		j.State = Completed // whatever it waited for
 	default:
@@ -104,9 +107,9 @@ func (j *Job) fail(t Task) {
 		}
 		j.State, j.Exit = Cancelled, notation.ExitCode{}
 	case task.CauseWithdrawn:
-		j.State, j.Exit = Cancelled, notation.ExitCode{}
-		if t.Begun > 0 { // it was asked to end
-			j.Exit.Signal = 15
+		j.State = Cancelled
+		if t.Begun == 0 { // else its script may have ended in its own way when it was asked to
+			j.Exit = notation.ExitCode{}
 		}
 	default:
 		j.State, j.Reason = Failed, NonZeroExit

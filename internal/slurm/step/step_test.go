@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,12 +160,20 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// When its time is up the worker asks its group to end; its output says why it did.
-func TestTimeIsUp(t *testing.T) {
+// When its time is up, or it is cancelled, the worker asks its group to end; its output says why it did.
+func TestAskedToEnd(t *testing.T) {
 	t.Parallel()
-	r := run(t, order(t, `trap 'while ! grep -q LIMIT slurm-7000003.out; do :; done; exit 4' TERM; kill -TERM 0; while :; do sleep 0.01; done`))
-	if got := r.file(t, "slurm-7000003.out"); r.state.ExitCode() != 4 || !strings.Contains(got, "DUE TO TIME LIMIT ***") {
-		t.Errorf("%v: %q", r.state, got)
+	for limit, says := range map[time.Duration]string{
+		0: `\d ON \S+ CANCELLED AT \S{19} \*\*\*`, time.Hour: `\d ON \S+ CANCELLED AT \S{19} \*\*\*`,
+		time.Millisecond: `\d ON \S+ CANCELLED AT \S{19} DUE TO TIME LIMIT \*\*\*`,
+	} {
+		o := order(t, `trap 'while ! grep -q CANCELLED slurm-7000003.out; do :; done; exit 4' TERM; kill -TERM 0; while :; do sleep 0.01; done`)
+		o.Limits.Time = limit
+		r := run(t, o)
+		got := r.file(t, "slurm-7000003.out")
+		if r.state.ExitCode() != 4 || !regexp.MustCompile(says+`\n$`).MatchString(got) {
+			t.Errorf("limit %s: %v: %q", limit, r.state, got)
+		}
 	}
 }
 

@@ -59,8 +59,10 @@ type Labels struct {
 	Account, Comment, Partition, QOS string
 }
 
-// Placing says when a job may start.
+// Placing says where and when a job may start.
 type Placing struct {
+	Clusters string // a list of names; empty: the one there is
+
 	// Dependencies must all hold.
 	Dependencies notation.Dependencies
 	KillInvalid  bool // cancel the job, rather than show it as waiting, once its dependencies cannot be met
