@@ -165,8 +165,9 @@ func TestRelay(t *testing.T) {
 	t.Parallel()
 	h := newHeaded(t, 5*time.Minute)
 	h.timed("workers of both kinds", func() { h.bothKinds() })
-	h.timed("1,000 tasks, and a dead sshd meanwhile", h.thousandTasks)
+	h.timed("1,000 tasks, and a dead sshd meanwhile", func() { h.acrossOutage(1000) })
 	h.timed("ten jobs", h.tenJobs)
+	h.timed("500 streamed tasks likewise", func() { h.acrossOutage(500, "--cluster", "mine", "--stream") })
 	h.timed("all goes", func() { h.must("down", "--force") })
 	if left, err := os.ReadDir(h.open + "/site"); !os.IsNotExist(err) {
 		t.Errorf("the site's root has %v, %v", left, err)
@@ -189,10 +190,11 @@ func (h *headed) bothKinds() (embedded, condor string) {
 	return embedded, condor
 }
 
-// thousandTasks runs them while the sshd is killed, and comes back.
-func (h *headed) thousandTasks() {
+// acrossOutage runs so many tasks while the sshd is killed, and comes back.
+func (h *headed) acrossOutage(tasks int, flags ...string) {
 	h.t.Helper()
-	run := h.must("run", h.workflow("thousand", steps(1000, 20*time.Millisecond)...), "--detach", "-q")
+	flow := h.workflow("many", steps(tasks, 20*time.Millisecond)...)
+	run := h.must(append([]string{"run", flow, "--detach", "-q"}, flags...)...)
 	h.until("some tasks are done", 2*time.Minute, func() bool { return h.run(run).Tasks.Done >= 50 })
 	h.stopSSHD()
 	h.until("corrald notices", time.Minute, func() bool {
@@ -201,7 +203,8 @@ func (h *headed) thousandTasks() {
 	h.startSSHD()
 	h.must("runs", "wait", run)
 	got := h.run(run)
-	if got.State != corral.RunSucceeded || got.Tasks.Done != 1000 || got.Report.Requeued != 0 {
-		h.t.Errorf("run is %s with %d tasks done and %d requeued, want SUCCEEDED with 1000 and none: %s", got.State, got.Tasks.Done, got.Report.Requeued, got.Reason)
+	if got.State != corral.RunSucceeded || got.Tasks.Done != tasks || got.Report.Requeued != 0 {
+		h.t.Errorf("run is %s with %d tasks done and %d requeued, want SUCCEEDED with %d and none: %s",
+			got.State, got.Tasks.Done, got.Report.Requeued, tasks, got.Reason)
 	}
 }
