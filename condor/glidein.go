@@ -80,6 +80,10 @@ const MeasureLeast = 5 * time.Second
 // TookMemory is in the reason of a hold when a job took more memory than its slot has, as glidein.conf says it.
 const TookMemory = "the job took more memory than it had asked for"
 
+// RunnerAttribute of a job's ad is the memory in MiB that its program takes beside what it runs, and that is not
+// counted as taken, up to 64.
+const RunnerAttribute = "RunnerMemory"
+
 //go:embed glidein.conf
 var glideinConf string
 
