@@ -11,7 +11,7 @@ import (
 var layers = [][]string{
 	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/step", "internal/slurm/submission", root},
-	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
+	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/reconcile", "internal/runas", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
@@ -83,7 +83,8 @@ var edges = map[string]map[string]string{
 	"internal/provision": {
 		"api": "requests for glideins", "clustering": "what of a job's hop is a task's", "cost": "what a revision is predicted to cost",
 		"internal/execution": "what is left of a run", "internal/order": "what a pilot keeps for leaving",
-		"internal/request": "judges the requests of a revision", "internal/store": "releases plans",
+		"internal/queueing": "estimates of waits",
+		"internal/request":  "judges the requests of a revision", "internal/store": "releases plans",
 		"plan": "problems and plans", "planner/revision": "decides", "profile": "estimates of tasks",
 		"workflow": "what is planned", root: "sites, waits, glideins",
 	},
@@ -98,6 +99,7 @@ var edges = map[string]map[string]string{
 	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
 	"internal/matching":  {root: "resources"},
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
+	"internal/queueing":  {root: "waits"},
 	"internal/reconcile": {"resubmit": "the rule for another attempt", root: "the world"},
 	"internal/runas":     {root: "error kinds"},
 	"internal/store": {
@@ -392,7 +394,8 @@ var edges = map[string]map[string]string{
 		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/draft": "makes plans", "internal/gate": "who is registered",
 		"internal/login": "keeps logins", "internal/provision": "glideins of a plan, ledgers",
-		"internal/reach": "goes to sites", "internal/request": "judges requests", "internal/rest": "answers requests",
+		"internal/queueing": "statistics of waits",
+		"internal/reach":    "goes to sites", "internal/request": "judges requests", "internal/rest": "answers requests",
 		"internal/run": "starts runs", "internal/scale": "ends scales",
 		"internal/server/tasks": "answers about tasks of runs", "internal/store": "everything else",
 		"packages": "orders versions", "plan": "reads plans", root: "nouns",
