@@ -138,7 +138,7 @@ type NewGlidein struct {
 type Resubmission struct {
 	Resubmit string         `json:"resubmit,omitempty"`  // never, N, until=TIME, forever; empty: never
 	Retries  int            `json:"retries,omitempty"`   // for attempts in a row that were lost or failed transiently
-	Overlap  corral.Seconds `json:"overlap_s,omitempty"` // submit the next so long before the last one ends
+	Overlap  corral.Seconds `json:"overlap_s,omitempty"` // the next runs so long before the last one leaves
 }
 
 // PoolOptions say how workers join the pool of a cluster of kind condor; other clusters have no use for them.

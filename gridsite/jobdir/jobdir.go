@@ -141,7 +141,12 @@ func (d Dirs) Run(ctx context.Context, script string, stdin io.Reader, args ...s
 
 // refusal is the site's no. Space and quota may be there again later; permissions do not mend themselves.
 func refusal(stderr []byte) *gridsite.Refused {
-	for _, passing := range []string{"No space left", "quota exceeded", "has not ended", "removed meanwhile"} {
+	for _, full := range []string{"No space left", "quota exceeded"} {
+		if line := LineWith(stderr, full); line != "" {
+			return &gridsite.Refused{Text: line, Transient: true, Class: corral.FailureQuota}
+		}
+	}
+	for _, passing := range []string{"has not ended", "removed meanwhile"} {
 		if line := LineWith(stderr, passing); line != "" {
 			return &gridsite.Refused{Text: line, Transient: true}
 		}

@@ -40,6 +40,9 @@ func (b *Batch) options(spec gridsite.JobSpec) ([]string, error) {
 			options = append(options, "--"+name+"="+value)
 		}
 	}
+	if spec.Hosts > 1 { // a pilot goes on without a node that fails; the first one is the batch script's own
+		options = append(options, "--no-kill")
+	}
 	add("time", timeLimit(spec.Walltime))
 	if spec.MemoryMiB > 0 {
 		add("mem", strconv.Itoa(spec.MemoryMiB)+"M")
