@@ -24,7 +24,8 @@ func usageCommand(p *printer) *cli.Command {
 			&cli.StringFlag{Name: "since", Usage: "begin at `TIME` (RFC 3339), or so long ago, as 168h " +
 				"(default: with the first pilot)"},
 			&cli.StringFlag{Name: "until", Usage: "end at `TIME`, likewise (default: now)"},
-			&cli.StringFlag{Name: "by", Value: "user,site,workflow", Usage: "a line for each of `WHAT`, separated by commas"},
+			&cli.StringFlag{Name: "by", Value: "user,site,workflow",
+				Usage: "a line for each of `WHAT`, separated by commas"},
 			&cli.BoolFlag{Name: "csv", Usage: "print a table for other programs"},
 		},
 		Action: func(c *cli.Context) error {
@@ -81,7 +82,8 @@ func usageColumns(by []string) []column[api.UsageRow] {
 		{"idle", func(h api.UsageHours) float64 { return h.Idle }},
 		{"lost", func(h api.UsageHours) float64 { return h.Lost }},
 	} {
-		columns = append(columns, column[api.UsageRow]{c.name, func(r api.UsageRow) any { return hours(c.of(r.UsageHours)) }})
+		cell := func(r api.UsageRow) any { return hours(c.of(r.UsageHours)) }
+		columns = append(columns, column[api.UsageRow]{c.name, cell})
 	}
 	return columns
 }
@@ -134,7 +136,8 @@ func writeUsage(w io.Writer, u api.Usage) error {
 	lines := [][]string{header}
 	exact := func(h float64) string { return strconv.FormatFloat(h, 'f', -1, 64) }
 	for _, r := range u.Items {
-		lines = append(lines, append(keyOf(r, u.By, ""), exact(r.Allocated), exact(r.Used), exact(r.Idle), exact(r.Lost)))
+		h := []string{exact(r.Allocated), exact(r.Used), exact(r.Idle), exact(r.Lost)}
+		lines = append(lines, append(keyOf(r, u.By, ""), h...))
 	}
 	return out.WriteAll(lines)
 }

@@ -9,7 +9,8 @@ import (
 
 var (
 	lagDesc = gauge("corral_reconcile_lag_seconds",
-		"How long a step of the site's loop has been under way: what is asked meanwhile waits. 0: the loop rests.", "site")
+		"How long a step of the site's loop has been under way: what is asked meanwhile waits. 0: the loop rests.",
+		"site")
 	successDesc = gauge("corral_reconcile_success_timestamp_seconds",
 		"When a step of the site's loop last ended without an error, since 1970; at first, when it was first seen.",
 		"site")

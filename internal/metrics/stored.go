@@ -20,11 +20,12 @@ func gauge(name, help string, labels ...string) *prometheus.Desc {
 var (
 	sitesDesc    = gauge("corral_sites", "Sites by state.", "state")
 	glideinsDesc = gauge("corral_glideins", "Glideins by site and state.", "site", "state")
-	attemptsDesc = gauge("corral_attempts", "Attempts of glideins that are not over, by site and state.", "site", "state")
-	runsDesc     = gauge("corral_runs", "Runs by state.", "state")
-	tasksDesc    = gauge("corral_tasks", "Tasks of runs that go on, by state.", "state")
-	endedDesc    = gauge("corral_tasks_ended_total", "Tasks of all runs that are done, or failed for good.", "outcome")
-	oldestDesc   = gauge("corral_oldest_queued_seconds",
+	attemptsDesc = gauge("corral_attempts", "Attempts of glideins that are not over, by site and state.",
+		"site", "state")
+	runsDesc   = gauge("corral_runs", "Runs by state.", "state")
+	tasksDesc  = gauge("corral_tasks", "Tasks of runs that go on, by state.", "state")
+	endedDesc  = gauge("corral_tasks_ended_total", "Tasks of all runs that are done, or failed for good.", "outcome")
+	oldestDesc = gauge("corral_oldest_queued_seconds",
 		"How long the attempt has waited that has waited longest in a site's queue; 0: none does.", "site")
 	troubleDesc = gauge("corral_site_trouble_seconds",
 		"For how long a site has not been reached, or has not answered as it should; 0: all is well.", "site")

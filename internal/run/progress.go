@@ -89,7 +89,8 @@ func (p *progress) cancelled(ctx context.Context) {
 	p.reread(ctx)
 }
 
-// end moves the row of a run that is over. What its execution says of its tasks, and the report, is the last word on it.
+// end moves the row of a run that is over. What its execution says of its tasks, and the report, is the last word on
+// it.
 func (p *progress) end(
 	ctx context.Context, move corral.RunMove, reason string, x *execution.Execution, report *corral.RunReport,
 ) error {

@@ -8,8 +8,8 @@ import (
 )
 
 // A Watch hears of every object that a Write changes, where Changed speaks of one subject, once. What was changed is a
-// set: an object that changes a hundred times before the next Take is in it once, so that a Watch that nobody empties is
-// never larger than the database has objects, and no Write ever waits for it.
+// set: an object that changes a hundred times before the next Take is in it once, so that a Watch that nobody empties
+// is never larger than the database has objects, and no Write ever waits for it.
 type Watch struct {
 	// Filled holds a token while there may be something to take.
 	Filled chan struct{}
