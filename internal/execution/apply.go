@@ -160,7 +160,9 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 		lost, began := x.roster.lostWork(back, until)
 		x.attempts.tally.lost += lost
 		for _, e := range began {
-			x.attempts.tally.ran(min(max(e.busyFrom, x.roster.workers[e.worker].ended), until), until)
+			had := x.roster.since(e, until)
+			x.attempts.tally.ran(had.from, had.to)
+			x.attempts.spent.lose(had)
 			suspects[x.book.remaining(e)[0]] = true
 		}
 	}

@@ -118,6 +118,7 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 	}
 	if !over {
 		d.progress.save(ctx, now, d.state.x.Counts(), d.watch.Shortage)
+		d.progress.account(ctx, now, d.state.x)
 	}
 	return over
 }

@@ -105,7 +105,7 @@ func (tw *twins) load() (w reconcile.World) {
 // entries are those that the store has written since the last call.
 func (tw *twins) entries() (list []corral.Entry) {
 	err := tw.w.db.ViewAt(tw.w.t.Context(), tw.now, func(tx *store.Tx) (err error) {
-		list, err = tx.HistoryAfter(tw.lastEntry)
+		list, err = tx.HistoryAfter(tw.lastEntry, 0)
 		return err
 	})
 	if err != nil {
