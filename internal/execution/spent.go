@@ -109,6 +109,9 @@ func (r *roster) since(e *entry, until Msec) stretch {
 	return stretch{e.worker, e.need.of.CPUs, from, until}
 }
 
+// Heard returns the time of the last record that was applied, zero if there is none.
+func Heard(x *Execution) time.Time { return x.control.grown.at.Time() }
+
 // SpentOf returns what the tasks took up to now, those that are running included, by worker in the order in which they
 // were met, and by hour.
 func SpentOf(x *Execution, now time.Time) []Spent {

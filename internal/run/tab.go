@@ -23,6 +23,7 @@ type tab struct {
 	kept     map[store.UsageKey]store.Taken // nil: not known
 	attempts map[string]corral.JobID        // :: tag → attempt, 0 if there is none
 	due      time.Time
+	heard    time.Time // when the journal ended that the run was opened with
 }
 
 // account has the store know what the tasks took up to now, but not too often.
@@ -31,9 +32,14 @@ func (p *progress) account(ctx context.Context, now time.Time, x *execution.Exec
 		return
 	}
 	p.tab.due = now.Add(accountEvery)
+	// What ran when corrald was last here may have ended since: its workers have yet to say so.
+	until := now
+	if p.tab.kept == nil {
+		until = p.tab.heard
+	}
 	var rows map[store.UsageKey]store.Taken
 	err := p.db.Write(ctx, actor, func(tx *store.Tx) (err error) {
-		rows, err = p.tab.write(tx, p.row.ID, execution.SpentOf(x, now))
+		rows, err = p.tab.write(tx, p.row.ID, execution.SpentOf(x, until))
 		return err
 	})
 	if err != nil {
