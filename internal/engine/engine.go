@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Config says where the engine's collaborators are. All fields but Supply and Tokens are required.
+// Config says where the engine's collaborators are. All fields but Supply, Tokens and Poll are required.
 type Config struct {
 	Key     gate.Key            // makes the attempts' tokens
 	Address gate.Address        // where workers dial in
@@ -23,6 +23,7 @@ type Config struct {
 	Catalog *depot.Catalog      // where worker packages and pilot binaries come from
 	Supply  depot.Supply        // how packages get to sites
 	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the usual ones
+	Poll    time.Duration       // between two polls of a site while something is expected there; 0: 2 s
 }
 
 // usualTokens are good for a day in the queue, and for a clock, or a batch system, that is late by minutes.

@@ -38,6 +38,7 @@ type World struct {
 	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
 	Lifetimes Lifetimes                 // of new tokens
 	Lost      bool                      // the site's own package is not installed there any more
+	Newer     Package                   // that the site is to have in place of its own; zero: none
 	Missed    map[string]time.Time      // :: digest of a package → when a pilot began that did not find it installed
 
 	Hopeless map[corral.JobID]time.Time  // :: job that waits → since when its site has said that it never starts
@@ -100,6 +101,9 @@ type (
 		Reason string
 	}
 
+	// UsePackage has the site's next pilots use a package that was installed there, in place of the site's own.
+	UsePackage struct{ Package Package }
+
 	// Sweep removes what is left of the site's root directory, then moves the site to DELETED.
 	Sweep struct{}
 )
@@ -114,6 +118,7 @@ func (a Cancel) Why() string     { return a.Reason }
 func (a AskGlidein) Why() string { return a.Reason }
 func (a Settle) Why() string     { return "what its attempts say has changed" }
 func (a MoveSite) Why() string   { return a.Reason }
+func (a UsePackage) Why() string { return "package " + a.Package.Name + " is installed there" }
 func (a Sweep) Why() string      { return "no job is needed at the site any more" }
 
 // maxSiteJobs is how often a setup or cleanup job is tried before the site fails.
