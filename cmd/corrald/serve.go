@@ -108,6 +108,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	}
 	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
 	port, err := newWorkerPort(lg, clusters, s)
+	clusters.Recognize(key)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ var layers = [][]string{
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/draft", "internal/reach"},
-	{"internal/server/tasks", "internal/siterelay"},
+	{"internal/server/orphans", "internal/server/tasks", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
 	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -391,11 +391,17 @@ var edges = map[string]map[string]string{
 	"internal/server": {
 		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/draft": "makes plans", "internal/gate": "who is registered",
+	"internal/server/orphans": {
+		"api": "the contract", "gridsite": "asks sites what they have", "internal/gate": "tags, tokens",
+		"internal/order": "what pilots were told", "internal/reach": "the way to sites",
+		"internal/rest": "answers requests", "internal/store": "what is known", root: "sites, glideins",
+	},
 		"internal/login": "keeps logins", "internal/provision": "glideins of a plan, ledgers",
 		"internal/reach": "goes to sites", "internal/request": "judges requests", "internal/rest": "answers requests",
 		"internal/run": "starts runs", "internal/scale": "ends scales",
-		"internal/server/tasks": "answers about tasks of runs", "internal/store": "everything else",
-		"packages": "orders versions", "plan": "reads plans", root: "nouns",
+		"internal/server/orphans": "answers about orphans", "internal/server/tasks": "answers about tasks of runs",
+		"internal/store": "everything else",
+		"packages":       "orders versions", "plan": "reads plans", root: "nouns",
 	},
 	"bench/peer": {},
 	"bench": {
