@@ -107,7 +107,7 @@ func newApp(p *printer) *cli.App {
 		siteCommand(p), glideinCommand(p), clusterCommand(p), packageCommand(p), mirrorCommand(p),
 		workflowCommand(p), profileCommand(p), planCommand(p), simulateCommand(p), provisionCommand(p),
 		runCommand(p), submitCommand(p), runsCommand(p), reportCommand(p), shimCommand(p),
-		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
+		doctorCommand(p), adminCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
 	}
 	for _, c := range app.Commands {
 		finish(app, c, app.Name)

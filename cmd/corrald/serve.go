@@ -85,6 +85,7 @@ type daemon struct {
 	plans    func(context.Context) error // releases those whose runs are over
 	revise   func(context.Context) error // revises those whose runs go on
 	scales   func(context.Context) error // keeps workers at what queues can use
+	retain   func(context.Context) error // cuts what grows
 	api      *server.Server
 }
 
@@ -107,8 +108,8 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		return nil, err
 	}
 	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
-	port, err := newWorkerPort(lg, clusters, s)
 	clusters.Recognize(key)
+	port, err := newWorkerPort(lg, clusters, s)
 	if err != nil {
 		return nil, err
 	}
@@ -127,6 +128,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		clusters: clusters,
 		engine: engine.New(lg, db, clusters, engine.Config{
 			Key: key, Address: port, Reach: way, Prober: prober, Catalog: catalog, Supply: s.supply,
+			Poll: s.poll,
 		}),
 		runs:   runs,
 		port:   port,
@@ -136,6 +138,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		plans:  func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
 		revise: provision.NewReviser(lg, db, runs, clusters, machineOf(s.cpus)).Run,
 		scales: func(ctx context.Context) error { return scale.Keep(ctx, lg, db, clusters, machineOf(s.cpus)) },
+		retain: func(ctx context.Context) error { return retain(ctx, lg, db, s) },
 		api: server.New(lg, db, server.Config{
 			Version:       version.String(),
 			User:          user,
@@ -176,6 +179,7 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	part("plans", d.plans)
 	part("revisions", d.revise)
 	part("scales", d.scales)
+	part("retention", d.retain)
 	err := d.api.Serve(ctx, api)
 	cancelInner()
 	parts.Wait()

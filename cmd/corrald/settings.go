@@ -32,7 +32,11 @@ type settings struct {
 	pilot     string
 	binary    []byte // the pilot
 	lease     time.Duration
-	cpus      int // of this machine, for the site local; 0: all
+	poll      time.Duration // of sites
+
+	keepHistory time.Duration // 0: forever
+	keepLog     int64         // bytes; 0: all of it
+	cpus        int           // of this machine, for the site local; 0: all
 
 	poolAddress netip.Addr
 	logLevel    slog.Level
@@ -54,7 +58,11 @@ func newSettings(c *cli.Context) (settings, error) {
 		runAs:     c.String("run-as"),
 		pilot:     c.String("pilot"),
 		lease:     c.Duration("lease"),
-		cpus:      c.Int("machine-cpus"),
+		poll:      c.Duration("poll"),
+
+		keepHistory: c.Duration("keep-history"),
+		keepLog:     int64(c.Int("keep-log-mib")) << 20,
+		cpus:        c.Int("machine-cpus"),
 	}
 	if c.NArg() > 0 {
 		return s, corral.Errorf(corral.Invalid, "unexpected argument %q", c.Args().First())
@@ -75,6 +83,15 @@ func newSettings(c *cli.Context) (settings, error) {
 	}
 	if s.lease < time.Second {
 		return s, corral.ErrorAt(corral.Invalid, "--lease", "%s is shorter than 1s", s.lease)
+	}
+	if s.poll < 100*time.Millisecond || s.poll > time.Hour {
+		return s, corral.ErrorAt(corral.Invalid, "--poll", "%s is not between 100ms and 1h", s.poll)
+	}
+	if s.keepHistory < 0 || s.keepHistory > 0 && s.keepHistory < time.Hour {
+		return s, corral.ErrorAt(corral.Invalid, "--keep-history", "%s is neither 0 nor an hour or more", s.keepHistory)
+	}
+	if s.keepLog < 0 {
+		return s, corral.ErrorAt(corral.Invalid, "--keep-log-mib", "%d is negative", s.keepLog>>20)
 	}
 	if s.cpus < 0 {
 		return s, corral.ErrorAt(corral.Invalid, "--machine-cpus", "%d is negative", s.cpus)

@@ -27,7 +27,7 @@
 // The file and its connections: db.go, lock.go (one process at a time) and migrate.go (schema versions). Transactions:
 // tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a list selects). Glideins with
 // endless attempts are read in brief: brief.go. Requests that may come twice: once.go. What is too long for a row is a
-// file beside the database: schedule.go.
+// file beside the database: schedule.go. Copies that are made while corrald works: snapshot.go.
 package store
 
 import (
@@ -85,7 +85,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{lock: lock, waiting: map[Subject]chan struct{}{}, schedules: path + "-schedules"}
+	d := &DB{lock: lock, waiting: map[Subject]chan struct{}{}, schedules: SchedulesOf(path)}
 	if err := d.open(ctx, path); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
