@@ -28,10 +28,10 @@ func retain(ctx context.Context, lg *slog.Logger, db *store.DB, s settings) erro
 	tick := time.NewTicker(retainEvery)
 	defer tick.Stop()
 	for {
-		if err := forgetHistory(ctx, db, time.Now(), s.keepHistory); err != nil && ctx.Err() == nil {
+		if err := forgetHistory(ctx, db, time.Now(), s.upkeep.history); err != nil && ctx.Err() == nil {
 			lg.Warn("old history stays; it is tried again", "err", err)
 		}
-		if err := cutLog(s.layout.Log(), s.keepLog); err != nil {
+		if err := cutLog(s.layout.Log(), s.upkeep.log); err != nil {
 			lg.Warn("the log stays long; it is tried again", "err", err)
 		}
 		select {

@@ -100,15 +100,12 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	if err != nil {
 		return nil, err
 	}
-	stock := depot.OpenDepot(s.layout.Cache, signer, s.trusted...)
-	if err := stock.Sweep(); err != nil {
-		return nil, err
-	}
-	if err := stock.AddPilot(s.binary, thisMachine()); err != nil {
+	stock, err := openStock(s, signer)
+	if err != nil {
 		return nil, err
 	}
 	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
-	clusters.Recognize(key)
+	gate.Recognize(clusters, key)
 	port, err := newWorkerPort(lg, clusters, s)
 	if err != nil {
 		return nil, err
@@ -128,7 +125,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		clusters: clusters,
 		engine: engine.New(lg, db, clusters, engine.Config{
 			Key: key, Address: port, Reach: way, Prober: prober, Catalog: catalog, Supply: s.supply,
-			Poll: s.poll,
+			Poll: s.upkeep.poll,
 		}),
 		runs:   runs,
 		port:   port,
@@ -153,6 +150,15 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 			CondorRefused: condorRefused(),
 		}),
 	}, nil
+}
+
+// openStock opens what is brought to sites, with this corrald's own pilot in it.
+func openStock(s settings, signer packages.Signer) (*depot.Depot, error) {
+	stock := depot.OpenDepot(s.layout.Cache, signer, s.trusted...)
+	if err := stock.Sweep(); err != nil {
+		return nil, err
+	}
+	return stock, stock.AddPilot(s.binary, thisMachine())
 }
 
 // serve runs the parts until ctx ends or one of them fails. The API ends first, on ctx; the parts have a context of

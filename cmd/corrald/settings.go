@@ -32,11 +32,8 @@ type settings struct {
 	pilot     string
 	binary    []byte // the pilot
 	lease     time.Duration
-	poll      time.Duration // of sites
-
-	keepHistory time.Duration // 0: forever
-	keepLog     int64         // bytes; 0: all of it
-	cpus        int           // of this machine, for the site local; 0: all
+	upkeep    upkeep
+	cpus      int // of this machine, for the site local; 0: all
 
 	poolAddress netip.Addr
 	logLevel    slog.Level
@@ -44,6 +41,31 @@ type settings struct {
 	mirrorListen, mirrorAdvertise string
 	trusted                       []packages.PublicKey // beside corrald's own key
 	supply                        depot.Supply
+}
+
+// An upkeep says how often sites are asked, and how much is kept of the past.
+type upkeep struct {
+	poll    time.Duration // of sites
+	history time.Duration // how old its entries get; 0: all are kept
+	log     int64         // bytes that it may have; 0: any
+}
+
+func upkeepOf(c *cli.Context) upkeep {
+	return upkeep{
+		poll: c.Duration("poll"), history: c.Duration("keep-history"), log: int64(c.Int("keep-log-mib")) << 20,
+	}
+}
+
+func (u upkeep) check() error {
+	switch {
+	case u.poll < 100*time.Millisecond || u.poll > time.Hour:
+		return corral.ErrorAt(corral.Invalid, "--poll", "%s is not between 100ms and 1h", u.poll)
+	case u.history < 0 || u.history > 0 && u.history < time.Hour:
+		return corral.ErrorAt(corral.Invalid, "--keep-history", "%s is neither 0 nor an hour or more", u.history)
+	case u.log < 0:
+		return corral.ErrorAt(corral.Invalid, "--keep-log-mib", "%d is negative", u.log>>20)
+	}
+	return nil
 }
 
 // newSettings reads the flags and refuses what cannot work, before anything is made.
@@ -58,11 +80,8 @@ func newSettings(c *cli.Context) (settings, error) {
 		runAs:     c.String("run-as"),
 		pilot:     c.String("pilot"),
 		lease:     c.Duration("lease"),
-		poll:      c.Duration("poll"),
-
-		keepHistory: c.Duration("keep-history"),
-		keepLog:     int64(c.Int("keep-log-mib")) << 20,
-		cpus:        c.Int("machine-cpus"),
+		upkeep:    upkeepOf(c),
+		cpus:      c.Int("machine-cpus"),
 	}
 	if c.NArg() > 0 {
 		return s, corral.Errorf(corral.Invalid, "unexpected argument %q", c.Args().First())
@@ -84,14 +103,8 @@ func newSettings(c *cli.Context) (settings, error) {
 	if s.lease < time.Second {
 		return s, corral.ErrorAt(corral.Invalid, "--lease", "%s is shorter than 1s", s.lease)
 	}
-	if s.poll < 100*time.Millisecond || s.poll > time.Hour {
-		return s, corral.ErrorAt(corral.Invalid, "--poll", "%s is not between 100ms and 1h", s.poll)
-	}
-	if s.keepHistory < 0 || s.keepHistory > 0 && s.keepHistory < time.Hour {
-		return s, corral.ErrorAt(corral.Invalid, "--keep-history", "%s is neither 0 nor an hour or more", s.keepHistory)
-	}
-	if s.keepLog < 0 {
-		return s, corral.ErrorAt(corral.Invalid, "--keep-log-mib", "%d is negative", s.keepLog>>20)
+	if err := s.upkeep.check(); err != nil {
+		return s, err
 	}
 	if s.cpus < 0 {
 		return s, corral.ErrorAt(corral.Invalid, "--machine-cpus", "%d is negative", s.cpus)

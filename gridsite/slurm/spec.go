@@ -104,9 +104,9 @@ func check(spec gridsite.JobSpec) error {
 
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// files is what stands in the job's directory before the start: what every dialect keeps there, the id that Slurm gave
-// the job, and its batch script.
-func (b *Batch) files(spec gridsite.JobSpec) map[string][]byte {
+// filesOf is what stands in the job's directory before the start: what every dialect keeps there, the id that Slurm
+// gave the job, and its batch script.
+func filesOf(b *Batch, spec gridsite.JobSpec) map[string][]byte {
 	files := b.Files(spec, runScript)
 	files[jobdir.Control+"/id"] = jobdir.Unknown("-")
 	files[jobdir.Control+"/batch"] = b.batchScript(spec)

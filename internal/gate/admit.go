@@ -53,7 +53,7 @@ func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admis
 	}
 	v, err := c.visitor(ctx, cred.Tag)
 	if corral.KindOf(err) == corral.NotFound {
-		err = c.unrecorded(cred)
+		err = unrecorded(c.key, cred)
 	}
 	if err == nil {
 		err = v.mayEnter(cred)
@@ -72,9 +72,9 @@ func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admis
 // unrecorded is the answer to somebody whose attempt the store does not know. Where the token was made here, the record
 // was lost, and may come back: the pilot is not sent away but asked to try again, until a person has it adopted or
 // cancelled as an orphan.
-func (c *Clusters) unrecorded(cred port.Credentials) error {
-	own := c.key.Token(cred.Tag).Digest()
-	if c.key == nil || subtle.ConstantTimeCompare([]byte(own), []byte(cred.TokenDigest)) != 1 {
+func unrecorded(key Key, cred port.Credentials) error {
+	own := key.Token(cred.Tag).Digest()
+	if key == nil || subtle.ConstantTimeCompare([]byte(own), []byte(cred.TokenDigest)) != 1 {
 		return corral.ErrorAt(corral.Unauthenticated, place(cred.Tag), "is not known here")
 	}
 	return corral.ErrorAt(corral.Unavailable, place(cred.Tag), "has a token of this corrald, which has lost its "+

@@ -70,7 +70,7 @@ type Clusters struct {
 
 // Recognize tells which key the tokens of attempts were made with: pilots are then known as ours of which the store has
 // no record. It is called before anybody is admitted.
-func (c *Clusters) Recognize(key Key) { c.key = key }
+func Recognize(c *Clusters, key Key) { c.key = key }
 
 // NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools;
 // cfg.OnChange is taken over.

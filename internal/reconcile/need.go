@@ -26,7 +26,7 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 	if w.Lost && w.Site.State == corral.SiteReady {
 		return corral.Lack{Why: "site " + w.Site.Name + " has lost its package, which is staged again first"}
 	}
-	if lack := w.lacksUpgrade(); lack != (corral.Lack{}) {
+	if lack := lacksUpgrade(w); lack != (corral.Lack{}) {
 		return lack
 	}
 	if why := w.NoRelay[g.ID]; why != "" && w.Site.State == corral.SiteReady {

@@ -35,7 +35,7 @@ func upgrade(now time.Time, w World) []Action {
 }
 
 // lacksUpgrade returns what keeps another attempt from the site until the newer package is there.
-func (w World) lacksUpgrade() corral.Lack {
+func lacksUpgrade(w World) corral.Lack {
 	if w.Newer.Digest == "" || w.Site.State != corral.SiteReady {
 		return corral.Lack{}
 	}
@@ -58,7 +58,7 @@ func upgradeTime(now time.Time, w World) (at time.Time) {
 
 // SetupSite is the site as a setup job sees it that installs the package with a digest, empty for the site's own: the
 // pilot of the newer package installs itself, because an older one may not understand the order.
-func (w World) SetupSite(digest string) corral.Site {
+func SetupSite(w World, digest string) corral.Site {
 	site := w.Site
 	if digest != "" && digest == w.Newer.Digest {
 		site.Package, site.PackageDigest = w.Newer.Name, w.Newer.Digest

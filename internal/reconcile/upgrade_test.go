@@ -61,8 +61,8 @@ func TestUpgradeComesToRest(t *testing.T) {
 	t.Parallel()
 	r := readyRig(t, corral.Site{Package: "corral-pilot-1.0", PackageDigest: "sha256:1"})
 	r.Newer = newer
-	site := r.SetupSite(newer.Digest)
-	if site.Package != newer.Name || r.SetupSite("").Package != "corral-pilot-1.0" {
+	site := SetupSite(r.World, newer.Digest)
+	if site.Package != newer.Name || SetupSite(r.World, "").Package != "corral-pilot-1.0" {
 		t.Errorf("the setup job runs %s", site.Package)
 	}
 	for range 10 {
