@@ -52,7 +52,11 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	}
 	defer os.Remove(s.layout.PID())
 
-	d, err := assemble(lg, db, s, me)
+	audit, reopenAudit, err := openAudit(lg, s.central.audit)
+	if err != nil {
+		return err
+	}
+	d, err := assemble(lg, audit, db, s, me)
 	if err != nil {
 		return err
 	}
@@ -68,9 +72,16 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 		return err
 	}
 	defer os.Remove(s.layout.Whereabouts())
+	front, err := d.openFront(ctx, lg, db, s.central)
+	if err != nil {
+		return err
+	}
+	if front != nil || s.central.audit != "" { // else a hangup ends corrald, as it ends other programs
+		defer heedHangups(ctx, lg, front, reopenAudit)()
+	}
 	lg.Info("corrald serves", "version", version.String(), "pid", os.Getpid(), "user", me, "socket", s.layout.Socket)
 	defer lg.Info("corrald ends")
-	return d.serve(ctx, listener)
+	return d.serve(ctx, listener, front)
 }
 
 // A daemon is corrald's parts.
@@ -88,13 +99,8 @@ type daemon struct {
 	api      *server.Server
 }
 
-// assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists. Keys
-// come first, since without them no package can be signed and no pilot let in.
-func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
-	key, err := gate.LoadKey(s.layout.Key())
-	if err != nil {
-		return nil, err
-	}
+// openStock opens the depot of worker packages, with the pilot of this machine in it.
+func openStock(s settings) (*depot.Depot, error) {
 	signer, err := packages.LoadSigner(s.layout.PackageKey())
 	if err != nil {
 		return nil, err
@@ -103,7 +109,18 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	if err := stock.Sweep(); err != nil {
 		return nil, err
 	}
-	if err := stock.AddPilot(s.binary, thisMachine()); err != nil {
+	return stock, stock.AddPilot(s.binary, thisMachine())
+}
+
+// assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists. Keys
+// come first, since without them no package can be signed and no pilot let in.
+func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
+	key, err := gate.LoadKey(s.layout.Key())
+	if err != nil {
+		return nil, err
+	}
+	stock, err := openStock(s)
+	if err != nil {
 		return nil, err
 	}
 	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
@@ -116,7 +133,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		return nil, err
 	}
 	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
-	way := reach.New(backends(lg), key.Owner())
+	way := reach.New(backends(lg, s.wallet()), key.Owner())
 	port.local = way.LocalIP
 	prober := reach.NewProber(lg, db, way, port)
 	catalog := depot.NewCatalog(lg, db, stock, schemes(lg))
@@ -147,13 +164,15 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 			Prober:        prober,
 			Pools:         condors,
 			CondorRefused: condorRefused(),
+			Keys:          s.wallet(),
+			Audit:         audit,
 		}),
 	}, nil
 }
 
 // serve runs the parts until ctx ends or one of them fails. The API ends first, on ctx; the parts have a context of
 // their own, so that requests which are being answered still find them.
-func (d *daemon) serve(ctx context.Context, api net.Listener) error {
+func (d *daemon) serve(ctx context.Context, socket net.Listener, others *front) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	inner, cancelInner := context.WithCancel(context.WithoutCancel(ctx))
@@ -175,7 +194,7 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	part("plans", d.plans)
 	part("revisions", d.revise)
 	part("scales", d.scales)
-	err := d.api.Serve(ctx, api)
+	err := d.answer(ctx, socket, others)
 	cancelInner()
 	parts.Wait()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {

@@ -36,6 +36,7 @@ type settings struct {
 
 	poolAddress netip.Addr
 	logLevel    slog.Level
+	central     centralSettings
 
 	mirrorListen, mirrorAdvertise string
 	trusted                       []packages.PublicKey // beside corrald's own key
@@ -85,8 +86,14 @@ func newSettings(c *cli.Context) (settings, error) {
 	if err := s.findSupply(c); err != nil {
 		return s, err
 	}
+	if s.central, err = newCentralSettings(c); err != nil {
+		return s, err
+	}
 	return s, s.findPilot()
 }
+
+// wallet is where the ssh keys of those are who ask a central corrald.
+func (s settings) wallet() wallet { return wallet(s.layout.Owners()) }
 
 // hostName is what a name in --advertise may consist of.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)

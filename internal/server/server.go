@@ -11,7 +11,9 @@ import (
 
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/profiles"
 	"github.com/corral-pilot/corral/internal/server/tasks"
+	"github.com/corral-pilot/corral/internal/server/tokens"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -48,10 +50,14 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		runs.routes(),
 		tasks.New(cfg.Runs, runs.Resource).Routes(),
 		newPlans(a, cfg).routes(),
-		newProfiles(a).routes(),
+		profiles.New(a).Routes(),
 		newScales(a, cfg).routes(),
+		tokens.New(a, cfg.Keys).Routes(),
 	)
 	s.Router = rest.NewRouter(lg, cfg.BodyTimeout, s.routes)
+	if cfg.Audit != nil {
+		s.Router.Audit = cfg.Audit
+	}
 	return s
 }
 
@@ -67,12 +73,15 @@ const (
 	stopGrace     = 10 * time.Second // for requests that are being answered when corrald stops
 )
 
-// Serve answers on l until ctx ends. Then it first ends the waits, which would keep their requests open for up to a
-// minute, and only then shuts down: that is why a Server has a Stop of its own. It lets the requests that it is
-// answering finish, and returns when no goroutine of it is left. It closes l.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+// Serve answers on l, a socket that only corrald's own user may open, as ServeBy does.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.ServeBy(ctx, l, s) }
+
+// ServeBy answers on l through h until ctx ends; h passes requests on to s. Then it first ends the waits, which would
+// keep their requests open for up to a minute, and only then shuts down: that is why a Server has a Stop of its own. It
+// lets the requests that it is answering finish, and returns when no goroutine of it is left. It closes l.
+func (s *Server) ServeBy(ctx context.Context, l net.Listener, h http.Handler) error {
 	hs := &http.Server{
-		Handler:           s,
+		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    maxHeader,
 		IdleTimeout:       idleTimeout,

@@ -112,7 +112,7 @@ func start(t testing.TB) *fixture {
 		crowd:  &crowd{},
 		bench:  newBench(),
 		shelf:  newShelf(t),
-		far:    &far{files: map[string]string{}},
+		far:    &far{files: map[string]string{}, lines: map[string]int{}},
 		drawer: &drawer{tokens: map[corral.ClusterID]string{}},
 		log:    &bytes.Buffer{},
 	}
@@ -131,6 +131,7 @@ func start(t testing.TB) *fixture {
 		Reach:    reach.New(f.far.backends(), "0123 me@here"),
 		Prober:   probes{f.far},
 		Pools:    f.drawer,
+		Keys:     keybox(t.TempDir()),
 	}
 	f.server = server.New(lg, f.db, f.config)
 	socket := filepath.Join(t.TempDir(), "s")

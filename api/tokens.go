@@ -1,0 +1,89 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"regexp"
+	"strconv"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
+)
+
+const (
+	tokenPrefix = "corral_" // by which scanners of leaked secrets, and people, know a token
+	tokenBytes  = 32
+)
+
+// tokenForm is what the text of a token looks like: 43 characters of base64 are 32 bytes.
+var tokenForm = regexp.MustCompile(`^corral_[A-Za-z0-9_-]{43}$`)
+
+// NewTokenText returns the text of a new token, which nobody can guess. It lets nobody in before CreateToken.
+func NewTokenText() string {
+	secret := make([]byte, tokenBytes)
+	_, _ = rand.Read(secret) // it never fails
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(secret)
+}
+
+// IsToken reports whether s looks like the text of a token.
+func IsToken(s string) bool { return tokenForm.MatchString(s) }
+
+// TokenDigest is what corrald keeps of a token. The text has 256 random bits, so that a plain hash needs neither salt
+// nor time.
+func TokenDigest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// NewToken asks for a token. Its text is made by whoever asks and is not in the request: corrald gets a digest of it,
+// so that neither the wire, nor corrald's database, nor the answer to a repeated request ever has it.
+type NewToken struct {
+	Name      string          `json:"name"`                   // what it is for
+	Digest    string          `json:"digest"`                 // sha256:HEX of its text
+	Owner     string          `json:"owner,omitempty"`        // empty: who asks
+	Role      account.Role    `json:"role,omitempty"`         // empty: user
+	Scopes    []string        `json:"scopes,omitempty"`       // none: all that the role may
+	Grants    []account.Grant `json:"grants,omitempty"`       // what else its owner may
+	ExpiresIn corral.Seconds  `json:"expires_in_s,omitempty"` // 0: it does not expire
+}
+
+// An SSHKey is the key with which corrald logs in at the sites of one owner.
+type SSHKey struct {
+	PublicKey string `json:"public_key"` // a line for ~/.ssh/authorized_keys
+}
+
+// CreateToken makes a token known, by the digest of its text.
+func (c *Client) CreateToken(ctx context.Context, n NewToken, key string) (account.Token, error) {
+	return create[account.Token](ctx, c, "/v1/tokens", key, n)
+}
+
+// Tokens lists one's tokens, for administrators everybody's; f.All: revoked ones, too.
+func (c *Client) Tokens(ctx context.Context, f Filter) ([]account.Token, error) {
+	return list[account.Token](ctx, c, "/v1/tokens", f.query())
+}
+
+// Token returns a token.
+func (c *Client) Token(ctx context.Context, id account.TokenID) (account.Token, error) {
+	return get[account.Token](ctx, c, tokenPath(id), nil)
+}
+
+// RevokeToken ends a token for good, from the next request on.
+func (c *Client) RevokeToken(ctx context.Context, id account.TokenID) (account.Token, error) {
+	return remove[account.Token](ctx, c, tokenPath(id), nil)
+}
+
+// TokenHistory returns what happened to the token, oldest first.
+func (c *Client) TokenHistory(ctx context.Context, id account.TokenID) ([]corral.Entry, error) {
+	return list[corral.Entry](ctx, c, tokenPath(id)+"/history", nil)
+}
+
+// SSHKey returns the key with which corrald logs in at one's sites, and has it made if there is none yet.
+func (c *Client) SSHKey(ctx context.Context) (SSHKey, error) {
+	return change[SSHKey](ctx, c, call{method: http.MethodPut, path: "/v1/ssh-key"})
+}
+
+func tokenPath(id account.TokenID) string { return "/v1/tokens/" + strconv.FormatInt(int64(id), 10) }
