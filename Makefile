@@ -26,6 +26,8 @@ endif
 # them ten times slower and finds nothing of ours in them.
 race := -ldflags=-w $(if $(compiler),-race -gcflags=modernc.org/...=-race=false -gcflags=compress/...=-race=false -gcflags=hash/...=-race=false)
 version := -X github.com/corral-pilot/corral/internal/version.release=$(VERSION)
+# A pilot starts for every job of the Slurm shim, and needs no manual of itself: without urfave/cli's it starts sooner.
+lean := -tags urfave_cli_no_docs
 go_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.go'))
 tests = $(filter %_test.go,$(go_files))
 # Tests of real sites and networks have the build tag sites.
@@ -57,12 +59,12 @@ help: ## list the targets
 
 build: ## corrald, corral, pilot and corral-slurm in bin/
 	$(GO) build -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot ./cmd/corral-slurm
+	CGO_ENABLED=0 $(GO) build $(lean) -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot ./cmd/corral-slurm
 
 # What tests start (internal/programs): as users build it, and with the race detector.
 bin/test/plain:
 	$(GO) build -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o $@/ ./cmd/pilot ./cmd/corral-slurm
+	CGO_ENABLED=0 $(GO) build $(lean) -ldflags '-s -w' -o $@/ ./cmd/pilot ./cmd/corral-slurm
 
 bin/test/race: bin/test/plain
 	$(GO) build $(race) -o $@/ ./cmd/corral ./cmd/corrald

@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/corral-pilot/corral"
 )
@@ -46,14 +47,20 @@ func (h Header) Name() string {
 }
 
 // Names become parts of file names and of lines that are signed, so that they have no separators, blanks or line
-// breaks.
+// breaks. Each pattern is compiled when it is asked for first: every program that knows packages would spend a
+// millisecond on them at its start, and pilots start by the thousand.
 var (
-	whatPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
-	versionPattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+~-]{0,63}$`)
-	wordPattern    = regexp.MustCompile(`^[a-z0-9][a-z0-9_]{0,31}$`)
-	programPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$`)
-	libcPattern    = regexp.MustCompile(`^(static|musl|glibc[0-9]{1,4}\.[0-9]{1,4})$`)
+	whatPattern    = lazily(`^[a-z0-9][a-z0-9-]{0,63}$`)
+	versionPattern = lazily(`^[0-9A-Za-z][0-9A-Za-z.+~-]{0,63}$`)
+	wordPattern    = lazily(`^[a-z0-9][a-z0-9_]{0,31}$`)
+	programPattern = lazily(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}$`)
+	libcPattern    = lazily(`^(static|musl|glibc[0-9]{1,4}\.[0-9]{1,4})$`)
 )
+
+// lazily compiles a pattern when it is asked for first.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // validate checks that each part of the name is well formed, so that the name and what is signed are unambiguous.
 func (h Header) validate() error {
@@ -61,18 +68,18 @@ func (h Header) validate() error {
 		field, value string
 		pattern      *regexp.Regexp
 	}{
-		{"name", h.What, whatPattern},
-		{"version", h.Version, versionPattern},
-		{"os", h.Platform.OS, wordPattern},
-		{"arch", h.Platform.Arch, wordPattern},
-		{"libc", h.Platform.Libc, libcPattern},
+		{"name", h.What, whatPattern()},
+		{"version", h.Version, versionPattern()},
+		{"os", h.Platform.OS, wordPattern()},
+		{"arch", h.Platform.Arch, wordPattern()},
+		{"libc", h.Platform.Libc, libcPattern()},
 	} {
 		if !c.pattern.MatchString(c.value) {
 			return fmt.Errorf("%s %q does not match %s", c.field, c.value, c.pattern)
 		}
 	}
 	for _, program := range h.Requires {
-		if !programPattern.MatchString(program) {
+		if !programPattern().MatchString(program) {
 			return fmt.Errorf("required program %q is not a plain name", program)
 		}
 	}

@@ -83,7 +83,10 @@ const (
 )
 
 // requestForm is a line of a request: version, target, tag, proof. Anything else is refused before it is looked at.
-var requestForm = regexp.MustCompile(`^corral-relay/1 (workers|pool) ([A-Za-z0-9._-]{1,128}) ([0-9a-f]{64})$`)
+// Pilots are started by the thousand, and few of them ever see a request: it is compiled for the first.
+var requestForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^corral-relay/1 (workers|pool) ([A-Za-z0-9._-]{1,128}) ([0-9a-f]{64})$`)
+})
 
 // encode returns r's line.
 func (r Request) encode() string {
@@ -96,7 +99,7 @@ func readRequest(r io.Reader) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	m := requestForm.FindStringSubmatch(line)
+	m := requestForm().FindStringSubmatch(line)
 	if m == nil {
 		return Request{}, corral.Errorf(corral.Invalid, "this is no request to a relay")
 	}
