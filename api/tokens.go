@@ -48,7 +48,7 @@ type NewToken struct {
 	Role      account.Role    `json:"role,omitempty"`         // empty: user
 	Scopes    []string        `json:"scopes,omitempty"`       // none: all that the role may
 	Grants    []account.Grant `json:"grants,omitempty"`       // what else its owner may
-	ExpiresIn corral.Seconds  `json:"expires_in_s,omitempty"` // 0: it does not expire
+	ExpiresIn corral.Seconds  `json:"expires_in_s,omitempty"` // 0: 90 days, or as long as the one that asks
 }
 
 // An SSHKey is the key with which corrald logs in at the sites of one owner.

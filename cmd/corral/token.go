@@ -40,8 +40,8 @@ func tokenCommand(p *printer) *cli.Command {
 					&cli.StringSliceFlag{Name: "grant",
 						Usage: "it may also use `G` of corrald's host: local, host-paths " +
 							"or packages; may be repeated"},
-					&cli.DurationFlag{Name: "expires", Value: 90 * 24 * time.Hour,
-						Usage: "it is good for `D`; 0: until it is revoked"},
+					&cli.DurationFlag{Name: "expires",
+						Usage: "it is good for `D` (default: 90 days, but no longer than the token that asks)"},
 					keyFlag(),
 				},
 				Action: func(c *cli.Context) error { return createToken(c, p) },

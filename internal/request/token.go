@@ -35,8 +35,17 @@ func Token(in api.NewToken, who access.Caller, now time.Time) (account.Token, er
 		k.invalid(!slices.Contains(account.Grants, g), "grants", "%.80q is none of %s", g, words(account.Grants))
 		k.invalid(slices.Contains(in.Grants[:i], g), "grants", "%.80q is given twice", g)
 	}
-	if in.ExpiresIn > 0 {
-		t.ExpiresAt = now.Add(time.Duration(in.ExpiresIn)).UTC().Truncate(time.Millisecond)
+	return expiring(t, time.Duration(in.ExpiresIn), who.Until, now), k.err
+}
+
+// usualLife is how long a token is good for of which that is not said.
+const usualLife = 90 * 24 * time.Hour
+
+// expiring is a token that is good for life from now; 0: as long as usual, but no longer than the one that asks.
+func expiring(t account.Token, life time.Duration, until, now time.Time) account.Token {
+	t.ExpiresAt = now.Add(cmp.Or(life, usualLife)).UTC().Truncate(time.Millisecond)
+	if life == 0 && !until.IsZero() && until.Before(t.ExpiresAt) {
+		t.ExpiresAt = until
 	}
-	return t, k.err
+	return t
 }
