@@ -31,6 +31,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // Control is the part of a job's directory that is ours; lib.sh says what is in it.
@@ -223,7 +224,7 @@ func (d Dirs) Files(spec gridsite.JobSpec, run string) map[string][]byte {
 		"stdout":                nil,
 		"stderr":                nil,
 		Control + "/run":        []byte(run),
-		Control + "/script":     []byte("set -- " + gridsite.QuoteArgv(wholeArgv(d.root, spec)) + "\n"),
+		Control + "/script":     []byte("set -- " + shell.Line(wholeArgv(d.root, spec)) + "\n"),
 		Control + "/log":        nil,
 		Control + "/job":        Unknown("- -"),
 		Control + "/ended-by":   Unknown("-"),

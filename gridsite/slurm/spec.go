@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // directive begins a line of a batch script that sbatch reads.
@@ -129,7 +130,7 @@ func (b *Batch) batchScript(spec gridsite.JobSpec) []byte {
 		text.WriteString(line + "\n")
 	}
 	dir := jobdir.Path(b.Root(), spec.Tag)
-	text.WriteString("exec " + gridsite.QuoteArgv([]string{"/bin/sh", path.Join(dir, jobdir.Control, "run"), dir,
+	text.WriteString("exec " + shell.Line([]string{"/bin/sh", path.Join(dir, jobdir.Control, "run"), dir,
 		jobdir.Seconds(spec.Walltime), jobdir.Seconds(b.grace)}) + "\n")
 	return []byte(text.String())
 }

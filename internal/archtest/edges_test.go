@@ -9,13 +9,13 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"account", "condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/step", "internal/slurm/submission", root},
-	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
+	{"account", "condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
+	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", root},
+	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "internal/slurm/job", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
-	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
+	{"bench/rig", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/draft", "internal/reach"},
@@ -42,14 +42,16 @@ var edges = map[string]map[string]string{
 	"internal/proc":       {},
 	"internal/programs":   {},
 	"internal/version":    {},
-	"internal/xdg":        {}, // HTCondor, and nothing of ours.
+	"internal/xdg":        {},
 	"resubmit":            {},
+	"task":                {},
 
 	"condor": {
 		"condor/classad": "ads of jobs and daemons", "condor/quote": "values of submit descriptions",
-	}, // HTCondor, and nothing of ours
+		"internal/shell": "a plugin's script",
+	}, // HTCondor, and no noun of ours
 	"condor/eventlog": {"condor/classad": "ads in events"},
-	"condor/transfer": {"condor/classad": "what it tells HTCondor"},
+	"condor/transfer": {"condor/classad": "what it tells HTCondor", "internal/pause": "before another try"},
 	root:              {"resubmit": "a glidein holds its policy"},
 
 	"plan": {
@@ -94,10 +96,10 @@ var edges = map[string]map[string]string{
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
-	"gridsite":           {root: "the nouns, error kinds"},
+	"gridsite":           {"internal/shell": "commands to show", root: "the nouns, error kinds"},
 	"clustering":         {"dag": "levels, chains, labels", root: "how tasks become jobs"},
 	"internal/access":    {"account": "tokens, roles, grants", root: "error kinds"},
-	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
+	"internal/execution": {"dag": "ranks, frontier", "task": "causes", root: "counts and reports of runs, workers"},
 	"internal/matching":  {root: "resources"},
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
 	"internal/reconcile": {"resubmit": "the rule for another attempt", root: "the world"},
@@ -108,7 +110,8 @@ var edges = map[string]map[string]string{
 	},
 	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
 	"workflow/clustered": {
-		"clustering": "which tasks share a job", "workflow": "what it changes", root: "error kinds",
+		"clustering": "which tasks share a job", "internal/shell": "words of scripts", "workflow": "what it changes",
+		root: "error kinds",
 	},
 	"workflow": {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
@@ -117,22 +120,27 @@ var edges = map[string]map[string]string{
 		"internal/pause": "before another try", root: "error kinds, lost hosts",
 	},
 	"gridsite/jobdir": {
-		"gridsite": "the contract", "internal/input": "bounds what sites send", root: "error kinds",
+		"gridsite": "the contract", "internal/input": "bounds what sites send", "internal/shell": "commands of jobs",
+		root: "error kinds",
 	},
 	"gridsite/local": {
 		"gridsite": "the contract", "internal/input": "ends what is written with its context", root: "error kinds",
 	},
-	"gridsite/ssh":    {"gridsite": "the contract", "internal/input": "bounds key files", root: "error kinds"},
+	"gridsite/ssh": {
+		"gridsite": "the contract", "internal/input": "bounds key files", "internal/shell": "command lines", root: "error kinds",
+	},
 	"gridsite/survey": {"gridsite": "the contract", root: "facts of sites"},
 	"internal/follow": {"api": "asks corrald", root: "shows runs"},
 	"internal/slurm": {
 		"api": "asks corrald", "internal/disk": "replaces notes", "internal/input": "bounds notes",
 		"internal/pause": "before it asks again", "internal/slurm/job": "shows jobs",
 		"internal/slurm/notation": "numbers of jobs", "internal/slurm/step": "orders of jobs",
-		"internal/slurm/submission": "reads what sbatch is asked", root: "error kinds, states of tasks",
+		"internal/slurm/submission": "reads what sbatch is asked", "task": "what tasks are told",
+		root: "error kinds, states of tasks",
 	},
 	"internal/slurm/step": {
 		"internal/input": "bounds orders", "internal/proc": "what descends from a job", "internal/slurm/notation": "names of files",
+		"task": "what workers tell tasks",
 	},
 	"internal/login": {
 		"api": "questions on the wire", "gridsite": "questions of a login", root: "which site, error kinds",
@@ -168,7 +176,10 @@ var edges = map[string]map[string]string{
 		"internal/disk": "replaces indexes and signatures", "internal/input": "bounds what mirrors give",
 		"packages": "what it installs", root: "error kinds",
 	},
-	"workflow/array": {"workflow": "builds one", root: "resources, error kinds"},
+	"workflow/array": {
+		"internal/shell": "words of scripts", "task": "what tasks are told", "workflow": "builds one",
+		root: "resources, error kinds",
+	},
 	"workflow/dax": {
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
@@ -198,7 +209,8 @@ var edges = map[string]map[string]string{
 	"embedded/executor": {
 		"embedded/wire": "reasons that fit into a message", "internal/cgroup": "measures tasks that run for long",
 		"internal/disk":      "removes what tasks leave",
-		"internal/execution": "jobs and their results", "internal/proc": "what tasks have of memory", root: "error kinds",
+		"internal/execution": "jobs and their results", "internal/proc": "what tasks have of memory",
+		"task": "what tasks are told", root: "error kinds",
 	},
 	"embedded/link":   {"embedded/wire": "dials in", root: "lost hosts, error kinds"},
 	"examples/lambda": {}, // its test makes the workflow
@@ -211,7 +223,7 @@ var edges = map[string]map[string]string{
 	},
 	"gridsite/slurm": {
 		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
-		"gridsite/survey": "what the cluster has", root: "what its options are called",
+		"gridsite/survey": "what the cluster has", "internal/shell": "command lines", root: "what its options are called",
 	},
 	"internal/pilot/process": {
 		"broker": "how a pool reaches a node", "internal/order": "what a worker of an HTCondor pool is told",
@@ -251,7 +263,7 @@ var edges = map[string]map[string]string{
 	},
 	"gridsite/gridsitetest": {
 		"gridsite": "what every back end must do", "gridsite/fork": "runs jobs on this machine",
-		"gridsite/local": "reaches this machine", "internal/programs": "finds the scripts",
+		"gridsite/local": "reaches this machine", "internal/programs": "finds the scripts", "internal/shell": "what jobs run",
 		root: "kinds of errors tell whether anything was done",
 	},
 	"internal/demo": {
@@ -300,7 +312,7 @@ var edges = map[string]map[string]string{
 		"clustering": "which tasks are a job", "internal/disk": "where runs are", "internal/execution": "decides",
 		"internal/input": "bounds what it reads of a run's directory", "internal/pause": "before another try",
 		"internal/script": "runs scripts", "internal/store": "keeps runs", "profile": "what was measured",
-		"internal/rerun": "what has to run again", "dag": "graphs without edges",
+		"internal/rerun": "what has to run again", "task": "what tasks are told", "dag": "graphs without edges",
 		"workflow": "what to run", "workflow/dagman": "rescue files", "workflow/wfformat": "its document",
 		root: "runs",
 	},
@@ -312,9 +324,10 @@ var edges = map[string]map[string]string{
 		"api": "what it answers", "internal/pause": "between looks", root: "tasks, error kinds",
 	},
 	"internal/script":           {},
+	"internal/shell":            {},
 	"internal/slurm/notation":   {},
 	"internal/slurm/submission": {"internal/slurm/notation": "what options say"},
-	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes"},
+	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes", "task": "causes", root: "states of tasks"},
 	"internal/scale": {
 		"api": "requests for glideins", "cost": "how far an allocation goes",
 		"internal/execution": "when workers take no more",
@@ -413,27 +426,30 @@ var edges = map[string]map[string]string{
 		"packages": "orders versions", "plan": "reads plans", root: "nouns",
 	},
 	"bench/peer": {},
+	"bench/rig": {
+		"api": "asks corrald", "internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
+	},
 	"bench": {
-		"api": "asks corrald", "bench/peer": "others beside Corral", "cost": "budgets", "internal/disk": "where it measures",
-		"internal/personal": "starts corrald", "plan": "reads plans", "planner/revision": "the words of news",
-		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
+		"api": "asks corrald", "bench/peer": "others beside Corral", "bench/rig": "begins and ends", "cost": "budgets",
+		"internal/disk": "where it measures", "internal/personal": "names what every corrald has", "plan": "reads plans",
+		"planner/revision": "the words of news", "internal/version": "names what it measured",
 		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
 	"bench/growth": {
-		"internal/execution": "ranks and drains", "workflow": "makes workflows", "workflow/wfformat": "writes and reads them",
+		"bench/rig": "begins and ends", "internal/execution": "ranks and drains", "workflow": "makes workflows", "workflow/wfformat": "writes and reads them",
 		root: "counts of tasks",
 	},
-	"bench/shim": {}, // nothing but commands that users have; its test asks internal/programs
+	"bench/shim": {"bench/rig": "begins and ends, starts corrald"}, // and nothing but commands that users have
 	"bench/schedules": {
-		"api": "asks corrald", "clustering": "how tasks become jobs", "dag": "list schedules",
-		"internal/execution": "the work that is played", "internal/personal": "starts corrald",
-		"internal/xdg": "a layout in a temporary folder", "plan": "a cluster and a site", "sim": "plays workflows",
+		"api": "asks corrald", "bench/rig": "begins and ends, starts corrald", "clustering": "how tasks become jobs",
+		"dag": "list schedules", "internal/execution": "the work that is played",
+		"internal/personal": "names what every corrald has", "plan": "a cluster and a site", "sim": "plays workflows",
 		"workflow": "makes workflows", "workflow/format": "reads published ones", "workflow/wfformat": "writes them",
 		root: "runs and their reports",
 	},
-	"bench/streams": {"api": "times of tasks", root: "reports of runs"},
+	"bench/streams": {"api": "times of tasks", "bench/rig": "begins and ends, starts corrald", root: "reports of runs"},
 	"bench/evidence": {
-		"cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",
+		"bench/rig": "begins and ends", "cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",
 		"plan": "problems and plans", "planner": "makes plans", "planner/bound": "beside plans",
 		"planner/drawn":      "problems for its cases",
 		"planner/montecarlo": "judges and compares them", "profile": "estimates of tasks", "sim": "how runtimes differ",
@@ -442,7 +458,7 @@ var edges = map[string]map[string]string{
 	"cmd/corral": {
 		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
-		"internal/picture": "draws plans", "internal/report": "verb report", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
+		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":           "verb workflow",

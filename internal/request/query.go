@@ -79,6 +79,16 @@ func (q *Query) Number(name string) int64 {
 	return n
 }
 
+// Instant reads a time, as in RFC 3339; absent is the zero time.
+func (q *Query) Instant(name string) time.Time {
+	if !q.Has(name) {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339Nano, q.Text(name))
+	q.checker.invalid(err != nil, name, "%.40q is not a time as in 2006-01-02T15:04:05Z", q.Text(name))
+	return at
+}
+
 // OneOf reads one of the legal values; absent is the first of them.
 func (q *Query) OneOf(name string, legal ...string) string {
 	if !q.Has(name) {

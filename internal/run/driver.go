@@ -112,6 +112,7 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 		if looked {
 			d.split()
 			d.judge(now)
+			d.state.dropSpent(now)
 		}
 		over = d.watch.Stalled(now) && d.end(ctx, corral.RunStall, d.watch.Shortage)
 	}
