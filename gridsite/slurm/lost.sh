@@ -28,8 +28,7 @@ word() {
 	TIMEOUT | DEADLINE) word=walltime ;;
 	PREEMPTED | REVOKED) word=preempted ;;
 	NODE_FAIL | BOOT_FAIL) word=node ;;
-	OUT_OF_MEMORY) word=memory ;;
-	CANCELLED) word=site ;;
+	CANCELLED | OUT_OF_MEMORY) word=site ;;
 	*) word=disappeared ;;
 	esac
 }
@@ -54,14 +53,9 @@ bury() {
 	fi
 	word "${state%% *}"
 	read -r by _ <"$control/ended-by"
-	if [ "$by" = - ] || { [ "$by" = site ] && [ "$word" != disappeared ]; }; then
-		[ "$word" = disappeared ] || word=$word:${state%% *}
-		echo "$word" 1<>"$control/ended-by"
-	fi
-	# A node that does not see the directory cannot say so, nor one that failed before the job had begun there.
-	case $word in
-	disappeared | node:*) [ -e "$dir/node" ] || echo "${state##* }" 1<>"$dir/node" ;;
-	esac
+	if [ "$by" = - ] || { [ "$by" = site ] && [ "$word" != disappeared ]; }; then echo "$word" 1<>"$control/ended-by"; fi
+	# A node that does not see the directory cannot say so.
+	[ "$word" != disappeared ] || [ -e "$dir/node" ] || echo "${state##* }" 1<>"$dir/node"
 	settle
 	publish
 }

@@ -25,13 +25,6 @@ asked() {
 	stop "$grace" &
 }
 
-# noticed is what happens on a signal that the user or the site had Slurm send to the batch script some time before the
-# end, with --signal=B:USR1@60, say. The job's first process is told; nobody ends it yet.
-noticed() {
-	interrupted=1
-	[ -z "${child-}" ] || kill "-$1" "$child" 2>/dev/null
-}
-
 # name_nodes lets the job know its nodes by Slurm's names, itself first, and how to start something on the others.
 name_nodes() {
 	CORRAL_NODES=${SLURMD_NODENAME-}
@@ -56,9 +49,6 @@ lead() {
 	birth "$$"
 	claim "$SLURM_JOB_ID.$$" "$born" || again
 	trap asked TERM
-	trap 'noticed USR1' USR1
-	trap 'noticed USR2' USR2
-	trap 'noticed XCPU' XCPU
 	exec >>"$control/log" 2>&1
 	cd "$dir" || exit 1
 	[ -z "${SLURMD_NODENAME-}" ] || echo "$SLURMD_NODENAME" 1<>node

@@ -124,10 +124,6 @@ func (x *Execution) finished(o *Outcome, at Msec) (over []int64) {
 	}
 	over = leave(x.control, o.Task, nil)
 	x.attempts.measure(o, worker)
-	if x.plan.Open && wanes(x.control, o.Task) { // however it has ended
-		withdraw(x.control, o.Task, true)
-		return over
-	}
 	switch o.Status {
 	case Done, Failed:
 		x.control.ended(o, at)
@@ -160,9 +156,7 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 		lost, began := x.roster.lostWork(back, until)
 		x.attempts.tally.lost += lost
 		for _, e := range began {
-			had := x.roster.since(e, until)
-			x.attempts.tally.ran(had.from, had.to)
-			x.attempts.spent.lose(had)
+			x.attempts.tally.ran(min(max(e.busyFrom, x.roster.workers[e.worker].ended), until), until)
 			suspects[x.book.remaining(e)[0]] = true
 		}
 	}
@@ -170,14 +164,11 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 		tasks := x.book.remaining(e)
 		for _, i := range tasks {
 			over = leave(x.control, i, over)
-			switch {
-			case x.plan.Open && wanes(x.control, i):
-				withdraw(x.control, i, g.Started)
-			case g.Started:
+			if g.Started {
 				lost(x, i, g.Reason, at, suspects[i])
 			}
 		}
-		if !g.Started { // what has failed just now is released no more
+		if !g.Started {
 			x.frontier.loose = append(x.frontier.loose, tasks)
 		}
 	}

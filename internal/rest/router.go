@@ -17,10 +17,6 @@ import (
 
 // A Router is an http.Handler that answers by its routes.
 type Router struct {
-	// Answered, unless it is nil, is told of each request: with its route, empty if it has none. It is set before the
-	// first request.
-	Answered func(method, route string, status int, took time.Duration)
-
 	lg          *slog.Logger
 	echo        *echo.Echo
 	bodyTimeout time.Duration
@@ -61,11 +57,7 @@ func (rt *Router) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			c.Error(err)
 		}
-		took := time.Since(begin)
-		rt.logRequest(c, err, took)
-		if rt.Answered != nil {
-			rt.Answered(c.Request().Method, c.Path(), c.Response().Status, took)
-		}
+		rt.logRequest(c, err, time.Since(begin))
 		return nil
 	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	_ "embed"
-	"net/http"
 
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/rest"
@@ -15,12 +14,11 @@ var openAPI []byte
 // healthHandlers answer requests about corrald itself, from supervisors such as systemd as well as from people.
 type healthHandlers struct {
 	*rest.Adapter
-	health  api.Health
-	metrics http.Handler
+	health api.Health
 }
 
 func newHealth(a *rest.Adapter, cfg Config) *healthHandlers {
-	return &healthHandlers{a, api.Health{Status: "ok", Version: cfg.Version, User: cfg.User}, cfg.Metrics.Handler()}
+	return &healthHandlers{a, api.Health{Status: "ok", Version: cfg.Version, User: cfg.User}}
 }
 
 func (h *healthHandlers) routes() []rest.Route {
@@ -28,7 +26,6 @@ func (h *healthHandlers) routes() []rest.Route {
 		rest.Get("/healthz", h.alive),
 		rest.Get("/readyz", h.ready),
 		rest.Get("/openapi.yaml", h.openapi),
-		rest.Get("/metrics", func(c *rest.Call) error { return c.Pass(h.metrics) }),
 	}
 }
 

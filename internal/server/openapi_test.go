@@ -110,7 +110,7 @@ var schemas = map[string]any{
 	"DiskUse": api.DiskUse{}, "Task": api.Task{}, "TaskList": api.List[api.Task]{},
 	"Entry": corral.Entry{}, "EntryList": api.List[corral.Entry]{},
 	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},
-	"Usage": api.Usage{}, "UsageRow": api.UsageRow{}, "Ledger": api.Ledger{}, "LedgerLine": cost.Line{},
+	"Ledger": api.Ledger{}, "LedgerLine": cost.Line{},
 	"Health": api.Health{}, "Problem": api.Problem{},
 }
 

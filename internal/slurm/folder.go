@@ -15,14 +15,13 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/input"
-	"github.com/corral-pilot/corral/internal/slurm/step"
 )
 
 // Note is the file of a folder that says whose jobs its commands are about.
 const Note = ".corral-shim.json"
 
-// numbersPerRun is how many numbers of jobs each run has for itself, so that no two jobs of a corrald share a number:
-// programs name files by it.
+// numbersPerRun is how many numbers of jobs a run has for itself. So a job's number is no other job's of the same
+// corrald, as programs expect that leave files about which are named by it.
 const numbersPerRun = api.MaxOpenTasks + 1
 
 // A Folder is a folder of links by Slurm's names, and the open run of the jobs that are submitted by them.
@@ -35,8 +34,13 @@ type Folder struct {
 	Dir     string       `json:"dir"`     // of the run, on corrald's host; unlike the number it never comes again
 }
 
-// Base and a task's number make the number of its job.
+// Base is what a task's index and one more are added to for its job's number.
 func (f Folder) Base() int64 { return int64(f.Run) * numbersPerRun }
+
+// Names are the commands that stand in a folder.
+func Names() []string {
+	return []string{"sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun"}
+}
 
 // Open reads a folder's note.
 func Open(path string) (Folder, error) {
@@ -44,8 +48,7 @@ func Open(path string) (Folder, error) {
 	f := Folder{Path: path}
 	b, err := input.ReadFile(filepath.Join(path, Note), 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
-		const none = "there is no shim here: make one with `corral shim slurm %s`"
-		return f, corral.ErrorAt(corral.NotFound, path, none, path)
+		return f, corral.ErrorAt(corral.NotFound, path, "no shim is here: make one with `corral shim slurm %s`", path)
 	} else if err != nil {
 		return f, corral.ErrorAt(corral.Invalid, path, "%w", err)
 	}
@@ -58,7 +61,7 @@ func Open(path string) (Folder, error) {
 // Has reports whether a run is the folder's. A corrald that knows nothing of earlier runs gives their numbers again.
 func (f Folder) Has(r corral.Run) bool { return f.Dir == "" || f.Dir == r.Dir }
 
-// Gone is the error about a folder whose run corrald does not know any longer.
+// Gone is what is to be said of a folder whose run is no more.
 func (f Folder) Gone() error {
 	return corral.ErrorAt(corral.Conflict, f.Path, "corrald does not know run %d of this shim: end it with "+
 		"`corral shim close %s`, and make it again", f.Run, f.Path)
@@ -68,25 +71,24 @@ func (f Folder) Gone() error {
 // A name without a slash was found on PATH. In a job CORRAL_SHIM names the folder, however its script was called.
 func Found(name string, getenv func(string) string) (Folder, error) {
 	// Not os.Executable: that is where the links lead to.
-	var dirs []string
-	if filepath.Base(name) != name {
-		dirs = append(dirs, filepath.Dir(name))
-	} else if at, err := exec.LookPath(name); err == nil {
-		dirs = append(dirs, filepath.Dir(at))
+	at := name
+	if filepath.Base(name) == name {
+		var err error
+		if at, err = exec.LookPath(name); err != nil {
+			at = ""
+		}
 	}
-	if dir := getenv(step.FolderVariable); dir != "" {
-		dirs = append(dirs, dir)
-	}
-	for _, dir := range dirs {
-		if _, err := os.Lstat(filepath.Join(dir, Note)); err == nil {
-			if dir, err = filepath.Abs(dir); err != nil {
+	for _, dir := range []string{filepath.Dir(at), getenv("CORRAL_SHIM")} {
+		if _, err := os.Lstat(filepath.Join(dir, Note)); at != "" && dir != "" && err == nil {
+			dir, err = filepath.Abs(dir)
+			if err != nil {
 				return Folder{}, err
 			}
 			return Open(dir)
 		}
 	}
 	return Folder{}, corral.Errorf(corral.NotFound,
-		"this command is in no folder of `corral shim slurm`: put such a folder first on PATH")
+		"no folder of `corral shim slurm` has this command: put its folder first on PATH")
 }
 
 // Claim notes that a folder is to be one of a server and a cluster, unless it is one already, which is returned as it
@@ -101,10 +103,10 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	if f, err = Open(path); corral.KindOf(err) != corral.NotFound {
 		return f, false, err
 	}
-	// Without a note, a file of such a name belongs to somebody else.
+	// Without a note what has such a name is somebody else's.
 	for _, name := range Names() {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
-			const has = "it already has a file %s: give the shim a folder of its own"
+			const has = "it has a file %s already: name a folder of its own"
 			return f, false, corral.ErrorAt(corral.Invalid, path, has, name)
 		}
 	}
@@ -162,7 +164,7 @@ func (f Folder) Remove() error {
 			return corral.ErrorAt(corral.Invalid, f.Path, "%w", err)
 		}
 	}
-	// A PATH that begins with the folder leads to the system's own commands again, if there are any.
+	// Whoever has it first on PATH finds the commands of the system again, if there are any.
 	_ = os.Remove(f.Path) // which fails if it holds something else
 	return nil
 }

@@ -22,7 +22,6 @@ type cancellation struct {
 	jobs                           []notation.JobID
 	name, user, partition, account []string
 	states                         []job.State
-	clusters                       string
 	quiet                          bool
 }
 
@@ -45,10 +44,7 @@ func scancel(c *call) error {
 	if err != nil {
 		return err
 	}
-	if unknown := strangers(k.user); len(unknown) > 0 {
-		return fmt.Errorf("Invalid user name: %s", unknown[0]) // Slurm's words
-	}
-	if err := openOf(c, k.clusters); err != nil {
+	if err := c.open(); err != nil {
 		return err
 	}
 	wrong, err := k.carryOut(c)
@@ -148,8 +144,6 @@ func (k *cancellation) take(meaning, value string) error {
 		return fmt.Errorf("--%s names nothing: no job is cancelled", meaning)
 	}
 	switch meaning {
-	case "clusters":
-		k.clusters = value
 	case "quiet":
 		k.quiet = true
 	case "me":

@@ -23,7 +23,6 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/internal/slurm/step"
-	"github.com/corral-pilot/corral/task"
 )
 
 const (
@@ -46,7 +45,7 @@ func (c *call) sight(o step.Order) error {
 		return nil
 	}
 	workers, err := c.workers()
-	// A busy worker would answer when it is free, which may take days.
+	// Whoever is busy would answer when it is free, which may take days.
 	if err != nil || !slices.ContainsFunc(workers, free) || len(workers) > mostProbe {
 		return err
 	}
@@ -60,7 +59,7 @@ func (c *call) sight(o step.Order) error {
 	case undecided:
 		return nil
 	}
-	// Short lines are appended whole, even when others append at the same time.
+	// Short lines that are appended are whole, whoever else appends.
 	f, err := os.OpenFile(note, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil // then they are asked again
@@ -124,11 +123,15 @@ func fileSystem(p step.Place) string {
 }
 
 // look has as many tasks as there are workers look for a job's directory, and returns what they have said after a
-// while. Those that have not looked by then look later, and nothing waits for them.
+// while. Those that have not looked by then do so later, for nobody.
 func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 	added, err := c.probe(o, len(workers))
 	if err != nil {
 		return nil, err
+	}
+	numbers := make([]int, added.Count)
+	for i := range numbers {
+		numbers[i] = added.First + i
 	}
 	probes, start := make([]probe, added.Count), time.Now()
 	for {
@@ -138,7 +141,7 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 			return nil, err
 		}
 		tasks, err := untilAnswered(c, func() ([]api.Task, error) {
-			return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), lookEvery)
+			return c.client.WaitTasks(c.ctx, c.folder.Run, numbers, lookEvery)
 		})
 		if err != nil && corral.KindOf(err) != corral.Timeout {
 			return nil, err
@@ -176,7 +179,7 @@ func (p *probe) hear(c *call, t api.Task) {
 	said, err := untilAnswered(c, func() ([]byte, error) {
 		return c.client.RunTaskLog(c.ctx, c.folder.Run, t.ID, api.LogPart{File: "stdout", Last: 16 << 10})
 	})
-	if err != nil { // what it saw is not known
+	if err != nil { // nobody knows what it saw
 		return
 	}
 	why, blind := strings.CutPrefix(strings.TrimSpace(string(said)), step.Blind)
@@ -197,7 +200,7 @@ func (c *call) probe(o step.Order, n int) (api.AddedTasks, error) {
 	key := rand.Text()
 	return untilAnswered(c, func() (api.AddedTasks, error) {
 		return c.client.AddTask(c.ctx, c.folder.Run, api.NewTask{
-			Name: probeName, Argv: []string{task.PilotProgram, step.Command}, Note: string(note), Elements: n,
+			Name: probeName, Argv: []string{api.PilotProgram, step.Command}, Note: string(note), Elements: n,
 			Resources: corral.Resources{CPUs: 1}, Requeue: true, Priority: api.MaxPriority,
 		}, key)
 	})

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func show(r *row, details bool) []string {
 		showName(r),
 		fmt.Sprintf("UserId=%s(%d) GroupId=%s(%d) MCS_label=N/A", s.User.Name, s.User.UID, s.User.Group, s.User.GID),
 		fmt.Sprintf("Priority=%d Nice=%d Account=%s QOS=%s",
-			r.Priority, s.Nice, cmp.Or(s.Account, null), cmp.Or(s.QOS, "normal")),
+			r.Priority, s.Nice, or(s.Account, null), or(s.QOS, "normal")),
 		fmt.Sprintf("JobState=%s Reason=%s Dependency=%s", r.State, r.Reason, r.dependency()),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s", bit(s.Requeue), r.Restarts, r.Exit),
 	}
@@ -63,7 +62,7 @@ func show(r *row, details bool) []string {
 	}
 	lines = append(lines,
 		fmt.Sprintf("SuspendTime=None SecsPreSuspend=0 LastSchedEval=%s Scheduler=Main", evaluated(r)),
-		fmt.Sprintf("Partition=%s AllocNode:Sid=%s:0", s.Partition, cmp.Or(s.Command.Host, "localhost")),
+		fmt.Sprintf("Partition=%s AllocNode:Sid=%s:0", s.Partition, or(s.Command.Host, "localhost")),
 		"ReqNodeList=(null) ExcNodeList=(null)",
 		"NodeList="+r.Node,
 	)
@@ -94,7 +93,7 @@ func showRest(r *row, details bool) []string {
 	var lines []string
 	if details && r.Node != "" {
 		lines = append(lines, "JOB_GRES="+null,
-			fmt.Sprintf("  Nodes=%s CPU_IDs=0 Mem=%d GRES=", r.Node, s.Size.Total()))
+			fmt.Sprintf("  Nodes=%s CPU_IDs=0 Mem=%d GRES=", r.Node, s.Size.total()))
 	}
 	// What is said of memory is said as it was asked for, and not as it adds up.
 	per := "Node" // --mem
@@ -105,7 +104,7 @@ func showRest(r *row, details bool) []string {
 		fmt.Sprintf("MinCPUsNode=%d MinMemory%s=%s MinTmpDiskNode=0", max(1, s.Size.CPUsPerTask), per, r.memory()),
 		"Features=(null) DelayBoot=00:00:00",
 		"OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
-		"Command="+cmp.Or(s.Command.Line, null),
+		"Command="+or(s.Command.Line, null),
 		"WorkDir="+s.Files.Directory,
 	)
 	if s.Comment != "" {
@@ -215,22 +214,35 @@ func abbreviates(word, one, other string) bool {
 	return len(word) > 2 && (strings.HasPrefix(one, word) || strings.HasPrefix(other, word))
 }
 
-// userTable prints associations as sacctmgr does.
+// userTable prints associations as sacctmgr does. -P parts fields by bars, -p ends each with one, too; otherwise
+// columns have a width, and a text that is longer ends with a plus sign.
 func userTable(columns []userColumn, associations []Association, flags map[string]bool) string {
 	var b strings.Builder
-	s := sheet{parsable: flags["parsable"] || flags["parsable2"], delimiter: "|", trailing: flags["parsable"]}
-	spans := func(text func(userColumn) string) []span {
-		line := make([]span, len(columns))
+	line := func(value func(userColumn) string) {
 		for i, c := range columns {
-			line[i] = span{text(c), c.width}
+			text := value(c)
+			switch {
+			case flags["parsable"], flags["parsable2"] && i < len(columns)-1:
+				b.WriteString(text + "|")
+				continue
+			case flags["parsable2"]:
+				b.WriteString(text)
+				continue
+			case len(text) > c.width && c.width > 0:
+				text = text[:c.width-1] + "+"
+			}
+			b.WriteString(cell(text, c.width, true) + " ")
 		}
-		return line
+		b.WriteByte('\n')
 	}
 	if !flags["noheader"] {
-		s.header(&b, spans(func(c userColumn) string { return c.name }))
+		line(func(c userColumn) string { return c.name })
+		if !flags["parsable"] && !flags["parsable2"] {
+			line(func(c userColumn) string { return strings.Repeat("-", c.width) })
+		}
 	}
 	for _, a := range associations {
-		s.line(&b, spans(func(c userColumn) string { return c.value(a) }))
+		line(func(c userColumn) string { return c.value(a) })
 	}
 	return b.String()
 }

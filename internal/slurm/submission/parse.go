@@ -14,7 +14,10 @@ import (
 const MaxScript = 512 << 10
 
 // ErrTooLong has the words of Slurm's daemon for a script that is too long.
-var ErrTooLong = Failed(errors.New("Pathname of a file, directory or other parameter too long"))
+//
+// its words begin as it writes them
+var ErrTooLong = errors.New("Batch job submission failed: " +
+	"Pathname of a file, directory or other parameter too long")
 
 // A Caller is who called sbatch, and from where.
 type Caller struct {
@@ -172,7 +175,7 @@ func (d *draft) apply(g notation.Given, variable string) error {
 	return err
 }
 
-// finish fills in what depends on several options, and the defaults.
+// finish fills in what depends on several options, and what nobody has said.
 func (d *draft) finish(c *Command, caller Caller) (*Submission, error) {
 	s := &d.Submission
 	s.Directory = absolute(caller.Directory, s.Directory)
@@ -202,7 +205,7 @@ func absolute(directory, path string) string {
 	return filepath.Join(directory, path)
 }
 
-// complete gives files their default names.
+// complete names the files that nobody has named.
 func (f *Stdio) complete(array bool) {
 	switch {
 	case f.Output != "":
