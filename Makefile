@@ -51,7 +51,7 @@ properties = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", 
 crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
-.PHONY: help build bin/test/plain bin/test/race networks htcondor slurm peers demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
+.PHONY: help build bin/test/plain bin/test/race networks htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
 	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-shim bench-streams bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
@@ -76,6 +76,9 @@ htcondor: ## a real HTCondor for tests, in the cache; what needs it makes it too
 slurm: ## a real Slurm for tests, likewise
 	scripts/slurm
 
+prometheus: ## Debian's Prometheus for a test, likewise
+	scripts/prometheus
+
 peers: ## GNU parallel, Makeflow, Work Queue, Dask and Snakemake for tests and benchmarks beside them, likewise
 	scripts/peers
 
@@ -89,7 +92,7 @@ test: ## the tests that need only Go, with the race detector where there is a C 
 	@$(if $(compiler),,echo "There is no C compiler (gcc and libc6-dev): the tests run without the race detector.")
 	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 20m ./...
 
-test-sites: htcondor slurm peers networks ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
+test-sites: htcondor slurm peers prometheus networks ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
 	$(run_sites) -tags sites -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' $(call packages_of,$(site_files))
 	$(tell_refused)
 

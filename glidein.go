@@ -108,9 +108,30 @@ type Glidein struct {
 	// read that matter for what follows.
 	EarlierExpired int `json:"-"`
 
+	Outlook *Outlook `json:"outlook,omitempty"` // where one glidein is asked for; worked out, never stored
+
 	// What is registered in the cluster now; known to corrald only while it runs, never stored.
 	WorkersNow int `json:"workers_now"`
 	CPUsNow    int `json:"cpus_now"`
+}
+
+// A NextStep is what becomes of a glidein next, if nothing unforeseen happens.
+type NextStep string
+
+const (
+	NextSubmit  NextStep = "submit"  // an attempt is submitted, not before the time given
+	NextStart   NextStep = "start"   // an attempt starts, or is cancelled at the time given
+	NextLeave   NextStep = "leave"   // an attempt leaves
+	NextFinish  NextStep = "finish"  // the glidein is over, when its attempt leaves: at the time given at the latest
+	NextNothing NextStep = "nothing" // the glidein is over
+)
+
+// An Outlook is what becomes of a glidein next, and by which rule.
+type Outlook struct {
+	Next    NextStep  `json:"next"`
+	Attempt int       `json:"attempt,omitempty"` // of which one
+	At      time.Time `json:"at,omitzero"`
+	Why     string    `json:"reason"`
 }
 
 // LatestStart is when an attempt is given up that has not started.
@@ -234,6 +255,10 @@ func (j Job) result() resubmit.Result {
 	switch {
 	case j.Outcome == OutcomeExpired:
 		return resubmit.Expired
+	case j.Outcome == OutcomeFailed && j.Failure == FailureQuota:
+		return resubmit.NoRoom
+	case j.Outcome == OutcomeFailed && j.Failure == FailureAuthentication:
+		return resubmit.NotKnown
 	case j.Outcome == OutcomeLost, j.Outcome == OutcomePreempted, j.Outcome == OutcomeFailed && j.Transient:
 		return resubmit.Transient
 	case j.Outcome == OutcomeFailed:

@@ -85,14 +85,14 @@ func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 	return fmt.Sprintf(said, h.Why, trial.Glidein), until
 }
 
-// Tells reports whether an ended attempt says something of its site. One does not that somebody wanted to end, or
-// that was refused for good, which is for what was asked.
+// Tells reports whether an ended attempt says something of its site. One does not that somebody wanted to end, that
+// was refused for good, which is for what was asked, or that was refused for a while, which is for who asked.
 func (j Job) Tells() bool {
 	switch j.Outcome {
 	case OutcomeExpired, OutcomeLost, OutcomePreempted, OutcomeIdle:
 		return true
 	case OutcomeFailed:
-		return j.Transient || !j.SubmittedAt.IsZero()
+		return j.Failure == "" && (j.Transient || !j.SubmittedAt.IsZero())
 	}
 	return false
 }

@@ -56,47 +56,57 @@ const (
 	OutcomeDuplicate Outcome = "duplicate" // another pilot held the attempt's lease
 )
 
+// A FailureClass says of a failure that may pass what has to happen first. The empty one passes by itself.
+type FailureClass string
+
+const (
+	FailureQuota          FailureClass = "quota"          // the user has as much of the site as is allowed
+	FailureAuthentication FailureClass = "authentication" // the site does not know the user, until somebody helps
+)
+
 // Outcomes lists them all.
 var Outcomes = []Outcome{OutcomeDone, OutcomeExpired, OutcomeIdle, OutcomeDrained, OutcomeRemoved,
 	OutcomePreempted, OutcomeFailed, OutcomeLost, OutcomeDuplicate}
 
 // A Job is one batch job of ours at a site. A pilot job is an attempt of its glidein.
 type Job struct {
-	ID          JobID      `json:"id"`
-	Kind        JobKind    `json:"kind"`
-	Site        SiteID     `json:"site_id"`
-	Glidein     GlideinID  `json:"glidein_id,omitempty"` // pilot jobs only
-	Number      int        `json:"number"`               // 1 for the first of its kind for its owner
-	Tag         string     `json:"tag"`                  // unique; the batch system shows it back
-	SiteJobID   string     `json:"site_job_id,omitempty"`
-	Package     string     `json:"package_digest,omitempty"` // setup jobs: installed beside the site's own; empty: that
-	State       JobState   `json:"state"`
-	Outcome     Outcome    `json:"outcome,omitempty"` // set exactly when ENDED
-	Transient   bool       `json:"transient,omitempty"`
-	ExitStatus  *int       `json:"exit_status,omitempty"`
-	Reason      string     `json:"reason,omitempty"`
-	Asked       Ask        `json:"asked,omitempty"`      // what was asked of it since: drain, cancel
-	Workers     int        `json:"workers,omitempty"`    // most workers that were registered at once
-	Lost        []LostHost `json:"lost_hosts,omitempty"` // pilot jobs: hosts that it has to do without
-	Queue       string     `json:"-"`                    // attempts: asked for at the batch system; empty: its default
-	LeaseHolder string     `json:"-"`                    // the one pilot process that may start workers
-	TokenDigest string     `json:"-"`                    // SHA-256 of the token its workers authenticate with, hex
-	TokenEndsAt time.Time  `json:"-"`
-	CreatedAt   time.Time  `json:"created_at"`
-	SubmittedAt time.Time  `json:"submitted_at,omitzero"`
-	StartedAt   time.Time  `json:"started_at,omitzero"`
-	EndedAt     time.Time  `json:"ended_at,omitzero"`
-	UpdatedAt   time.Time  `json:"updated_at"`
+	ID          JobID        `json:"id"`
+	Kind        JobKind      `json:"kind"`
+	Site        SiteID       `json:"site_id"`
+	Glidein     GlideinID    `json:"glidein_id,omitempty"` // pilot jobs only
+	Number      int          `json:"number"`               // 1 for the first of its kind for its owner
+	Tag         string       `json:"tag"`                  // unique; the batch system shows it back
+	SiteJobID   string       `json:"site_job_id,omitempty"`
+	Package     string       `json:"package_digest,omitempty"` // setup jobs: beside the site's own; empty: that
+	State       JobState     `json:"state"`
+	Outcome     Outcome      `json:"outcome,omitempty"` // set exactly when ENDED
+	Transient   bool         `json:"transient,omitempty"`
+	Failure     FailureClass `json:"failure_class,omitempty"` // only if Transient
+	ExitStatus  *int         `json:"exit_status,omitempty"`
+	Reason      string       `json:"reason,omitempty"`
+	Asked       Ask          `json:"asked,omitempty"`      // what was asked of it since: drain, cancel
+	Workers     int          `json:"workers,omitempty"`    // most workers that were registered at once
+	Lost        []LostHost   `json:"lost_hosts,omitempty"` // pilot jobs: hosts that it has to do without
+	Queue       string       `json:"-"`                    // attempts: of the batch system; empty: its default
+	LeaseHolder string       `json:"-"`                    // the one pilot process that may start workers
+	TokenDigest string       `json:"-"`                    // SHA-256 of the token its workers authenticate with, hex
+	TokenEndsAt time.Time    `json:"-"`
+	CreatedAt   time.Time    `json:"created_at"`
+	SubmittedAt time.Time    `json:"submitted_at,omitzero"`
+	StartedAt   time.Time    `json:"started_at,omitzero"`
+	EndedAt     time.Time    `json:"ended_at,omitzero"`
+	UpdatedAt   time.Time    `json:"updated_at"`
 }
 
 // A JobEvent moves a job. Which fields matter depends on Move: SiteJobID for submit, queue and start;
-// Outcome, Transient, ExitStatus and Lost for end.
+// Outcome, Transient, Failure, ExitStatus and Lost for end.
 type JobEvent struct {
 	Move       JobMove
 	At         time.Time // when it happened at the site, if known; else when it was seen
 	SiteJobID  string
 	Outcome    Outcome
 	Transient  bool
+	Failure    FailureClass // only if Transient
 	ExitStatus *int
 	Lost       []LostHost // as far as the job tells now
 	Reason     string
@@ -144,6 +154,9 @@ func (j Job) Apply(e JobEvent, now time.Time) (Job, []Entry, error) {
 	case JobEnd:
 		j = j.Lose(at, e.Lost...)
 		j.EndedAt, j.Outcome, j.Transient, j.ExitStatus = at, e.Outcome, e.Transient, e.ExitStatus
+		if j.Transient {
+			j.Failure = e.Failure
+		}
 	}
 	j.State, j.Reason, j.UpdatedAt = next, e.Reason, latest(now, j.UpdatedAt)
 	entry.To = string(next)

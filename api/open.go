@@ -25,41 +25,39 @@ const (
 	MaxArray      = 100_000 // tasks that one request adds
 	MaxAfter      = 10_000  // waits in one request
 	MaxPriority   = 1 << 30 // of a task; the lowest is as far below 0
+	MaxGrace      = 600     // seconds
 	MaxOpenTasks  = 999_999 // of a run: their numbers have six digits
-)
-
-// PilotProgram as the first word of a task's command stands for the pilot program, which every worker has.
-const PilotProgram = "@pilot"
-
-// Variables in the environment of a task of an open run.
-const (
-	ElementVariable = "CORRAL_ELEMENT" // which element of its array the task is, from 0
-	NoteVariable    = "CORRAL_NOTE"    // the path of the file that has its note
 )
 
 // NewTask asks for one task of an open run, or for an array of tasks that are alike.
 type NewTask struct {
 	Name        string   `json:"name,omitempty"`        // what people call it; need not be unique
-	Argv        []string `json:"argv"`                  // a first word of PilotProgram is the pilot program
+	Argv        []string `json:"argv"`                  // the first may be task.PilotProgram
 	Directory   string   `json:"directory,omitempty"`   // where it runs; empty: in a directory of its own
 	Environment []string `json:"environment,omitempty"` // KEY=VALUE
 	corral.Resources
-	Estimate  corral.Seconds `json:"estimate_s,omitempty"`   // 0: the run's default runtime, or the limit if less
-	TimeLimit corral.Seconds `json:"time_limit_s,omitempty"` // 0: none
-	Priority  int            `json:"priority,omitempty"`     // of what could start, the highest does
-	Retries   int            `json:"retries,omitempty"`
+	TaskTimes
+	Priority int `json:"priority,omitempty"` // of what could start, the highest does
+	Retries  int `json:"retries,omitempty"`
 
 	// Requeue has it begun again when its worker is lost or has to leave; without it, it then fails with the cause
-	// CauseLostWorker.
+	// task.CauseLostWorker.
 	Requeue bool `json:"requeue,omitempty"`
 
-	// Note is a text, a script say, that the task finds in the file which NoteVariable names.
+	// Note is a text, a script say, that the task finds in the file which task.NoteVariable names.
 	Note string `json:"note,omitempty"`
 
 	Attributes map[string]string `json:"attributes,omitempty"` // kept and listed, not interpreted
 	After      []Wait            `json:"after,omitempty"`      // all of them must hold before it begins
 	Elements   int               `json:"elements,omitempty"`   // 0: one task; else an array of so many
 	AtOnce     int               `json:"at_once,omitempty"`    // so many of the array run at a time; 0: any number
+}
+
+// TaskTimes say how long a task may take.
+type TaskTimes struct {
+	Estimate  corral.Seconds `json:"estimate_s,omitempty"`   // 0: the run's default runtime, or the limit if less
+	TimeLimit corral.Seconds `json:"time_limit_s,omitempty"` // 0: none
+	Grace     corral.Seconds `json:"grace_s,omitempty"`      // from SIGTERM to SIGKILL, to end in; 0: two seconds
 }
 
 // A Wait is what a task waits for: that another task of its run gets so far.
@@ -81,19 +79,19 @@ const (
 // Whens lists all of them.
 var Whens = []When{WhenStarted, WhenEnded, WhenSucceeded, WhenFailed}
 
-// Causes of a Task beside its State.
-const (
-	CauseMemory     = "memory"      // killed because it used more memory than it may have
-	CauseTime       = "time"        // killed because its time limit was over
-	CauseWithdrawn  = "withdrawn"   // cancelled
-	CauseLostWorker = "lost-worker" // its worker was lost, and it is not to be begun twice
-	CauseNever      = "never"       // what it waits for cannot come any more
-)
-
 // AddedTasks are the numbers of the tasks that a request has added: First to First+Count-1.
 type AddedTasks struct {
 	First int `json:"first"`
 	Count int `json:"count"`
+}
+
+// Numbers lists them.
+func (a AddedTasks) Numbers() []int {
+	numbers := make([]int, a.Count)
+	for i := range numbers {
+		numbers[i] = a.First + i
+	}
+	return numbers
 }
 
 // AddTask adds a task, or an array, to an open run. The same key gives the same numbers; an empty one is replaced by a
@@ -129,12 +127,16 @@ func (c *Client) CloseRun(ctx context.Context, id corral.RunID) (corral.Run, err
 type TaskQuery struct {
 	Numbers []int // of an open run
 	States  []corral.TaskState
+	Since   time.Time // not those that were done, or had failed, before
 }
 
 func (q TaskQuery) values() url.Values {
 	v := url.Values{}
 	for _, s := range q.States {
 		v.Add("state", string(s))
+	}
+	if !q.Since.IsZero() {
+		v.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
 	}
 	if len(q.Numbers) > 0 {
 		v.Set("task", Ranges(q.Numbers))
@@ -172,7 +174,7 @@ func (c *Client) QueryTasks(ctx context.Context, id corral.RunID, q TaskQuery) (
 		return list[Task](ctx, c, runPath(id)+"/tasks", q.values())
 	}
 	for part := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(q.Numbers))), mostNumbers) {
-		tasks, err := list[Task](ctx, c, runPath(id)+"/tasks", TaskQuery{part, q.States}.values())
+		tasks, err := list[Task](ctx, c, runPath(id)+"/tasks", TaskQuery{part, q.States, q.Since}.values())
 		if err != nil {
 			return nil, err
 		}

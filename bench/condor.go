@@ -16,6 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/bench/rig"
 )
 
 // pool is the name of the condor cluster that is measured.
@@ -26,7 +27,7 @@ const unprivileged = "nobody"
 
 // A condorStand is a service with an HTCondor cluster, both packages in its catalog.
 type condorStand struct {
-	service
+	rig.Service
 	cluster corral.Cluster
 	started time.Duration // how long the pool took
 	dir     string        // for jobs, open to corrald's user
@@ -39,12 +40,12 @@ func (p plan) onCondor(ctx context.Context, dir string, do func(*condorStand) er
 	if os.Getuid() == 0 {
 		runAs = unprivileged
 	}
-	s := &condorStand{service: newService(dir, runAs), dir: filepath.Join(dir, "jobs")}
-	defer func() { err = errors.Join(err, s.end()) }()
+	s := &condorStand{Service: rig.NewService(dir, runAs), dir: filepath.Join(dir, "jobs")}
+	defer func() { err = errors.Join(err, s.End()) }()
 	if err := openFolders(dir, s.dir); err != nil {
 		return err
 	}
-	if err := s.start(ctx); err != nil {
+	if err := s.Start(ctx); err != nil {
 		return err
 	}
 	if err := s.startPool(ctx, p); err != nil {
@@ -56,18 +57,18 @@ func (p plan) onCondor(ctx context.Context, dir string, do func(*condorStand) er
 // startPool has the packages made, and then the cluster, whose environment it remembers.
 func (s *condorStand) startPool(ctx context.Context, p plan) error {
 	p.say("building HTCondor's packages")
-	server := "unix:" + s.corrald.Layout.Socket
+	server := "unix:" + s.Corrald.Layout.Socket
 	build := exec.CommandContext(ctx, filepath.Join(p.bin, "corral"), "--server", server, "-q", "package", "build")
 	build.Stderr = p.stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("corral package build: %w", err)
 	}
 	from := time.Now()
-	_, err := s.cl.CreateCluster(ctx, api.NewCluster{Name: pool, Kind: corral.Condor}, "")
+	_, err := s.Client.CreateCluster(ctx, api.NewCluster{Name: pool, Kind: corral.Condor}, "")
 	if err != nil {
 		return err
 	}
-	if s.cluster, err = s.cl.WaitCluster(ctx, pool, string(corral.ClusterReady), patience); err != nil {
+	if s.cluster, err = s.Client.WaitCluster(ctx, pool, string(corral.ClusterReady), patience); err != nil {
 		return err
 	}
 	s.started = time.Since(from)
@@ -87,7 +88,7 @@ func openFolders(dir, jobs string) error {
 
 // findEnv asks what HTCondor's commands need in their environment, as `corral cluster env` does for people.
 func (s *condorStand) findEnv(ctx context.Context) error {
-	env, err := s.cl.ClusterEnv(ctx, pool)
+	env, err := s.Client.ClusterEnv(ctx, pool)
 	if err != nil {
 		return err
 	}
@@ -101,8 +102,8 @@ func (s *condorStand) findEnv(ctx context.Context) error {
 
 // condor runs one of HTCondor's commands as the pool's owner.
 func (s *condorStand) condor(ctx context.Context, argv ...string) ([]byte, error) {
-	if s.corrald.RunAs != "" {
-		argv = append([]string{"setpriv", "--reuid", s.corrald.RunAs, "--regid", "nogroup", "--clear-groups"}, argv...)
+	if s.Corrald.RunAs != "" {
+		argv = append([]string{"setpriv", "--reuid", s.Corrald.RunAs, "--regid", "nogroup", "--clear-groups"}, argv...)
 	}
 	argv = append([]string{"env"}, argv...) // so that the PATH of the new environment counts
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -120,31 +121,31 @@ func (s *condorStand) allocate(ctx context.Context, site corral.Site) (corral.Gl
 	if err != nil {
 		return g, err
 	}
-	return s.cl.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience)
+	return s.Client.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience)
 }
 
 // askSlot asks for a glidein of one slot.
 func (s *condorStand) askSlot(ctx context.Context, site corral.Site, mib int) (corral.Glidein, error) {
-	return s.cl.CreateGlidein(ctx, api.NewGlidein{
+	return s.Client.CreateGlidein(ctx, api.NewGlidein{
 		Site: site.Name, Cluster: pool, Hosts: 1, CPUs: 1, MemoryMiB: mib, Walltime: corral.Seconds(walltime),
 	}, "")
 }
 
 // removeGlidein ends a glidein at once and returns when nothing of it is left.
 func (s *condorStand) removeGlidein(ctx context.Context, g corral.Glidein) error {
-	if _, err := s.cl.RemoveGlidein(ctx, g.ID, true); err != nil {
+	if _, err := s.Client.RemoveGlidein(ctx, g.ID, true); err != nil {
 		return err
 	}
-	_, err := s.cl.WaitGlidein(ctx, g.ID, string(corral.GlideinDeleted), patience)
+	_, err := s.Client.WaitGlidein(ctx, g.ID, string(corral.GlideinDeleted), patience)
 	return err
 }
 
 // removeSite returns when the cleanup job has removed everything at the site.
 func (s *condorStand) removeSite(ctx context.Context, site corral.Site) error {
-	if _, err := s.cl.RemoveSite(ctx, site.Name, false); err != nil {
+	if _, err := s.Client.RemoveSite(ctx, site.Name, false); err != nil {
 		return err
 	}
-	_, err := s.cl.WaitSite(ctx, fmt.Sprint(site.ID), string(corral.SiteDeleted), patience)
+	_, err := s.Client.WaitSite(ctx, fmt.Sprint(site.ID), string(corral.SiteDeleted), patience)
 	return err
 }
 
@@ -156,11 +157,11 @@ func (s *condorStand) runNoop(ctx context.Context) error {
 	}
 	n := request(document, corral.RunOptions{})
 	n.Cluster, n.SourceDir = pool, s.dir
-	r, err := s.cl.CreateRun(ctx, n, "")
+	r, err := s.Client.CreateRun(ctx, n, "")
 	if err != nil {
 		return err
 	}
-	if r, err = s.cl.WaitRun(ctx, r.ID, patience); err == nil && r.State != corral.RunSucceeded {
+	if r, err = s.Client.WaitRun(ctx, r.ID, patience); err == nil && r.State != corral.RunSucceeded {
 		err = corral.Errorf(corral.Failed, "run %d is %s: %s", r.ID, r.State, r.Reason)
 	}
 	return err

@@ -69,12 +69,12 @@ func (c *crowd) measure(ctx context.Context, s *condorStand, site corral.Site, c
 	}
 	c.glideins, c.answered = count, time.Since(from)
 	for _, g := range all {
-		if _, err := s.cl.WaitGlidein(ctx, g.ID, api.UntilWorkers, 10*patience); err != nil {
+		if _, err := s.Client.WaitGlidein(ctx, g.ID, api.UntilWorkers, 10*patience); err != nil {
 			return err
 		}
 	}
 	c.registered = time.Since(from)
-	c.memory = memoryBelow(s.corrald.Layout.Cache)
+	c.memory = memoryBelow(s.Corrald.Layout.Cache)
 	c.jobs = count * crowdJobs
 	from = time.Now()
 	if err := s.submit(ctx, "crowd.log", 16, c.jobs); err != nil {
@@ -86,12 +86,12 @@ func (c *crowd) measure(ctx context.Context, s *condorStand, site corral.Site, c
 	c.done = time.Since(from)
 	from = time.Now()
 	for _, g := range all {
-		if _, err := s.cl.RemoveGlidein(ctx, g.ID, true); err != nil {
+		if _, err := s.Client.RemoveGlidein(ctx, g.ID, true); err != nil {
 			return err
 		}
 	}
 	for _, g := range all {
-		if _, err := s.cl.WaitGlidein(ctx, g.ID, string(corral.GlideinDeleted), 10*patience); err != nil {
+		if _, err := s.Client.WaitGlidein(ctx, g.ID, string(corral.GlideinDeleted), 10*patience); err != nil {
 			return err
 		}
 	}

@@ -26,12 +26,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/bench/rig"
 	"github.com/corral-pilot/corral/internal/disk"
 )
 
@@ -69,32 +68,19 @@ type plan struct {
 	stdout, stderr io.Writer // the report; what goes on meanwhile
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { rig.Main(execute) }
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[0] == loopCommand {
-		return report(stderr, loop(args[1], os.Stdin, stdout))
+		return rig.Code(stderr, "bench", loop(args[1], os.Stdin, stdout))
 	}
 	measure, args := verbOf(args)
 	p, err := parse(measure, args, stdout, stderr)
 	if err != nil {
-		return 2 // flag has said why
+		return rig.Misuse // flag has said why
 	}
-	return report(stderr, p.inside(func(dir string) error { return verbs[measure](p, ctx, dir) }))
-}
-
-// report prints an error, if there is one, and returns the exit code.
-func report(stderr io.Writer, err error) int {
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(stderr, "bench: "+err.Error())
-	return 1
+	return rig.Code(stderr, "bench", p.inside(func(dir string) error { return verbs[measure](p, ctx, dir) }))
 }
 
 // verbs are what may be measured: nothing else is named, the tasks.

@@ -165,10 +165,10 @@ func (s *condorStand) setUp(
 ) (site corral.Site, g corral.Glidein, took time.Duration, err error) {
 	from := time.Now()
 	name := fmt.Sprintf("bench%d", round)
-	if site, err = s.cl.CreateSite(ctx, api.NewSite{Name: name, Contact: "local:", Batch: "fork"}, ""); err != nil {
+	if site, err = s.Client.CreateSite(ctx, api.NewSite{Name: name, Contact: "local:", Batch: "fork"}, ""); err != nil {
 		return site, g, 0, err
 	}
-	if site, err = s.cl.WaitSite(ctx, name, string(corral.SiteReady), patience); err != nil {
+	if site, err = s.Client.WaitSite(ctx, name, string(corral.SiteReady), patience); err != nil {
 		return site, g, 0, err
 	}
 	took = time.Since(from)
@@ -176,7 +176,7 @@ func (s *condorStand) setUp(
 	if g, err = s.allocate(ctx, site); err != nil {
 		return site, g, 0, err
 	}
-	events, err := s.cl.SiteTimeline(ctx, name)
+	events, err := s.Client.SiteTimeline(ctx, name)
 	if err != nil {
 		return site, g, 0, err
 	}

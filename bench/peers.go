@@ -25,7 +25,7 @@ func (p plan) measurePeers(ctx context.Context, dir string) error {
 		return err
 	}
 	m := thisMachine(dir)
-	return p.onStand(ctx, dir, func(r rig) error {
+	return p.onStand(ctx, dir, func(r contest) error {
 		names, measured, err := r.besidePeers(ctx)
 		if err != nil {
 			return err
@@ -35,7 +35,7 @@ func (p plan) measurePeers(ctx context.Context, dir string) error {
 }
 
 // besidePeers takes the turns: Corral, Corral that keeps the directories of all tasks, the bare loop, and each peer.
-func (r rig) besidePeers(ctx context.Context) (names []string, measured [][]sample, err error) {
+func (r contest) besidePeers(ctx context.Context) (names []string, measured [][]sample, err error) {
 	most, err := r.warmUp(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -102,15 +102,15 @@ func (p plan) measurePlans(ctx context.Context, dir string) (err error) {
 	}
 	if kind == corral.Condor {
 		err = p.onCondor(ctx, filepath.Join(dir, "s"), func(s *condorStand) error {
-			if _, err := personal.SetUp(ctx, s.cl); err != nil {
+			if _, err := personal.SetUp(ctx, s.Client); err != nil {
 				return err
 			}
-			return try(s.cl, pool, s.dir)
+			return try(s.Client, pool, s.dir)
 		})
 	} else {
 		s, trouble := newStand(ctx, filepath.Join(dir, "s"))
 		if err = trouble; err == nil {
-			err = try(s.cl, personal.Cluster, os.TempDir())
+			err = try(s.Client, personal.Cluster, os.TempDir())
 		}
 		err = errors.Join(err, s.takeDown())
 	}

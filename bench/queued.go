@@ -41,7 +41,7 @@ func measureQueued(ctx context.Context, dir string, n int) (q queued, err error)
 		return q, err
 	}
 	began := time.Now()
-	if _, err := s.cl.CreateRun(ctx, request(document, corral.RunOptions{}), ""); err != nil {
+	if _, err := s.Client.CreateRun(ctx, request(document, corral.RunOptions{}), ""); err != nil {
 		return q, err
 	}
 	q.answered = time.Since(began)

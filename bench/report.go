@@ -39,7 +39,7 @@ func (p plan) measureTasks(ctx context.Context, dir string) error {
 
 // measureRuns measures what needs pilots.
 func (r *results) measureRuns(ctx context.Context, p plan, dir string) error {
-	return p.onStand(ctx, dir, func(g rig) (err error) {
+	return p.onStand(ctx, dir, func(g contest) (err error) {
 		if r.throughput, err = g.throughput(ctx); err == nil {
 			r.latency, err = g.latency(ctx)
 		}

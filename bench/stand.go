@@ -15,8 +15,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/bench/rig"
 	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/xdg"
 )
 
 const (
@@ -24,41 +24,9 @@ const (
 	patience = 2 * time.Minute  // for any one thing to happen
 )
 
-// A service is a private corrald, all of it below one directory.
-type service struct {
-	corrald personal.Corrald
-	cl      *api.Client // nil until it is started
-}
-
-// newService is a corrald that is not started yet; root's runs as runAs, unless that is empty.
-func newService(dir, runAs string) service {
-	return service{corrald: personal.Corrald{Layout: xdg.Below(dir), RunAs: runAs}}
-}
-
-// start starts it. The caller must end it, also when there is an error.
-func (s *service) start(ctx context.Context) error {
-	if _, err := s.corrald.Start(ctx); err != nil {
-		return err
-	}
-	var err error
-	s.cl, err = s.corrald.Client()
-	return err
-}
-
-// end removes what the corrald keeps, and ends it.
-func (s *service) end() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if s.cl != nil && s.corrald.Answers(ctx) {
-		_, err = personal.TakeDown(ctx, s.cl, personal.Down{Force: true})
-		s.cl.Close()
-	}
-	return errors.Join(err, s.corrald.Stop(ctx))
-}
-
 // A stand is a service with the site and the cluster of every new corrald, and its pilots.
 type stand struct {
-	service
+	rig.Service
 	self    process // corrald
 	pilots  []process
 	workers []process
@@ -66,31 +34,31 @@ type stand struct {
 
 // newStand starts a corrald below dir. The caller must take it down, also when there is an error.
 func newStand(ctx context.Context, dir string) (*stand, error) {
-	s := &stand{service: newService(dir, "")}
-	if err := s.start(ctx); err != nil {
+	s := &stand{Service: rig.NewService(dir, "")}
+	if err := s.Start(ctx); err != nil {
 		return s, err
 	}
-	if _, err := personal.SetUp(ctx, s.cl); err != nil {
+	if _, err := personal.SetUp(ctx, s.Client); err != nil {
 		return s, err
 	}
 	var err error
-	s.self, _, err = processOf(s.corrald.PID())
+	s.self, _, err = processOf(s.Corrald.PID())
 	return s, err
 }
 
 // provision asks for pilots of one cpu, waits for their workers and finds out which processes they are. As many pilots
 // as there are bare loops make the two sides alike.
 func (s *stand) provision(ctx context.Context, hosts int) error {
-	g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{
+	g, err := s.Client.CreateGlidein(ctx, api.NewGlidein{
 		Site: personal.Site, Hosts: hosts, CPUs: 1, Walltime: corral.Seconds(walltime),
 	}, "")
 	if err != nil {
 		return err
 	}
-	if _, err := s.cl.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience); err != nil {
+	if _, err := s.Client.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience); err != nil {
 		return err
 	}
-	workers, err := s.cl.Workers(ctx, personal.Cluster)
+	workers, err := s.Client.Workers(ctx, personal.Cluster)
 	if err != nil {
 		return err
 	}
@@ -146,11 +114,11 @@ func (s *stand) run(
 	if err != nil {
 		return m, err
 	}
-	run, err := s.cl.CreateRun(ctx, request(document, options), "")
+	run, err := s.Client.CreateRun(ctx, request(document, options), "")
 	if err != nil {
 		return m, err
 	}
-	if run, err = s.cl.WaitRun(ctx, run.ID, patience); err != nil {
+	if run, err = s.Client.WaitRun(ctx, run.ID, patience); err != nil {
 		return m, err
 	}
 	if run.State != corral.RunSucceeded || run.Tasks.Done != tasks || run.Report == nil {
@@ -176,7 +144,7 @@ func request(document []byte, options corral.RunOptions) api.NewRun {
 // takeDown ends everything that the stand started, with force if it does not go by itself, which is an error. A number
 // that another process has by now is left alone: processes are named by their start, too.
 func (s *stand) takeDown() error {
-	err := s.end()
+	err := s.End()
 	for _, p := range slices.Concat(s.pilots, s.workers, []process{s.self}) {
 		if p.alive() {
 			err = errors.Join(err, fmt.Errorf("process %d had to be killed", p.pid),

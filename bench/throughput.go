@@ -40,15 +40,15 @@ type throughput struct {
 	clustered  []sample
 }
 
-// A rig is what the measurements of tasks need: the plan, a directory, and Corral.
-type rig struct {
+// A contest is what the measurements of tasks need: the plan, a directory, and Corral.
+type contest struct {
 	plan
 	dir   string
 	stand *stand
 }
 
 // onStand has something measured on a stand with as many pilots of one cpu as tasks run at once.
-func (p plan) onStand(ctx context.Context, dir string, measure func(rig) error) (err error) {
+func (p plan) onStand(ctx context.Context, dir string, measure func(contest) error) (err error) {
 	s, err := newStand(ctx, filepath.Join(dir, "s"))
 	defer func() { err = errors.Join(err, s.takeDown()) }()
 	if err == nil {
@@ -57,7 +57,7 @@ func (p plan) onStand(ctx context.Context, dir string, measure func(rig) error) 
 	if err != nil {
 		return err
 	}
-	return measure(rig{p, dir, s})
+	return measure(contest{p, dir, s})
 }
 
 // A side is one of those that are compared: it takes one measurement.
@@ -82,18 +82,18 @@ func turns(more func(measured [][]sample) bool, sides ...side) ([][]sample, erro
 }
 
 // bare runs so many tasks in bare loops, wide of them side by side.
-func (r rig) bare(ctx context.Context, tasks, wide int) side {
+func (r contest) bare(ctx context.Context, tasks, wide int) side {
 	return func() (sample, error) { return limit(ctx, r.dir, tasks, wide) }
 }
 
 // through runs a workflow of so many tasks on the stand.
-func (r rig) through(ctx context.Context, document []byte, tasks int, options corral.RunOptions) side {
+func (r contest) through(ctx context.Context, document []byte, tasks int, options corral.RunOptions) side {
 	return func() (sample, error) { return r.stand.run(ctx, document, tasks, options) }
 }
 
 // throughput measures rounds of independent tasks: at least one, and then until roundsSpan is over. Clustering is
 // chosen so that a clustered job has about perJob tasks.
-func (r rig) throughput(ctx context.Context) (t throughput, err error) {
+func (r contest) throughput(ctx context.Context) (t throughput, err error) {
 	if t.tasks, err = r.warmUp(ctx); err != nil {
 		return t, err
 	}
@@ -131,7 +131,7 @@ func lastRound(measured [][]sample) string {
 
 // warmUp has both sides run some tasks, and returns how many a measurement should have: as many as the bare loop does
 // in limitSpan, but no more than the plan says. First runs are slower than all others, for caches are cold.
-func (r rig) warmUp(ctx context.Context) (int, error) {
+func (r contest) warmUp(ctx context.Context) (int, error) {
 	n := min(r.tasks, warmUp)
 	document, err := independent(n)
 	if err != nil {
@@ -185,7 +185,7 @@ type latency struct{ limit, corral []sample }
 
 // latency runs chains of no-op tasks, and as many tasks in one bare loop. In a chain only one task can run at any time,
 // so what it takes beyond the bare loop is the way from one task's end to the next one's start.
-func (r rig) latency(ctx context.Context) (l latency, err error) {
+func (r contest) latency(ctx context.Context) (l latency, err error) {
 	document, err := chain(r.hops)
 	if err != nil {
 		return l, err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/corral-pilot/corral/condor/classad"
 	"github.com/corral-pilot/corral/condor/quote"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the configuration
@@ -78,6 +79,10 @@ const MeasureLeast = 5 * time.Second
 
 // TookMemory is in the reason of a hold when a job took more memory than its slot has, as glidein.conf says it.
 const TookMemory = "the job took more memory than it had asked for"
+
+// RunnerAttribute of a job's ad is the memory in MiB that its program takes beside what it runs, and that is not
+// counted as taken, up to 64.
+const RunnerAttribute = "RunnerMemory"
 
 //go:embed glidein.conf
 var glideinConf string
@@ -302,12 +307,9 @@ func (c GlideinConfig) writeFetch() error {
 	if len(c.Fetch) == 0 {
 		return nil
 	}
-	script := "#!/bin/sh\nexec"
-	for _, word := range c.Fetch {
-		script += " '" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
+	script := "#!/bin/sh\nexec " + shell.Line(c.Fetch) + " \"$@\"\n"
 	name := filepath.Join(c.Dir, fetchScript)
-	return errors.Join(self().Replace(name, script+" \"$@\"\n"), os.Chmod(name, 0o700))
+	return errors.Join(self().Replace(name, script), os.Chmod(name, 0o700))
 }
 
 func (c GlideinConfig) config() string { return filepath.Join(c.Dir, "condor_config") }

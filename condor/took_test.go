@@ -12,3 +12,11 @@ func TestTookMemory(t *testing.T) {
 		t.Errorf("glidein.conf does not say %q", TookMemory)
 	}
 }
+
+// TestRunnerMemory: whoever says what its program takes is understood there.
+func TestRunnerMemory(t *testing.T) {
+	t.Parallel()
+	if !strings.Contains(glideinConf, "min({TARGET."+RunnerAttribute+", 64})") {
+		t.Errorf("glidein.conf does not know %s", RunnerAttribute)
+	}
+}

@@ -90,7 +90,7 @@ func TestCancelledTaskIsKilled(t *testing.T) {
 	b.d.Submit([]execution.Job{sh(1, b.dir, "echo $$ > ../../data/pid; sleep 64"), sh(2, b.dir, "true")})
 	pid := b.awaitPID(t)
 	b.d.Cancel(1)
-	if got := b.sink.awaitResults(t, 1)[1]; got.Status != execution.Cancelled || got.Signal != "SIGKILL" {
+	if got := b.sink.awaitResults(t, 1)[1]; got.Status != execution.Cancelled || got.Signal != "SIGTERM" {
 		t.Errorf("result = %+v, want cancelled", got)
 	}
 	awaitDeath(t, pid)
@@ -108,7 +108,7 @@ func TestKilledJobLeavesOthersAlone(t *testing.T) {
 	pid := b.awaitPID(t)
 	b.d.Cancel(1, 1, 2, 99)
 	results := b.sink.awaitResults(t, 2)
-	if got := results[1]; got.Status != execution.Cancelled || got.Signal != "SIGKILL" {
+	if got := results[1]; got.Status != execution.Cancelled || got.Signal != "SIGTERM" {
 		t.Errorf("result = %+v, want cancelled", got)
 	}
 	if got := results[3]; got.Status != execution.Done {

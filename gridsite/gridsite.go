@@ -99,6 +99,7 @@ type JobStatus struct {
 	Phase     Phase
 	Exit      *int   // once ended, if known
 	Killed    Killed // once ended: who ended it, if it did not end itself
+	Says      string // the batch system's own word for that end, such as TIMEOUT; empty: it has none
 	StartedAt time.Time
 	EndedAt   time.Time
 
@@ -124,6 +125,7 @@ const (
 	ByDisappeared Killed = "disappeared" // its processes are gone and left no exit status
 	ByPreemption  Killed = "preempted"   // the batch system, for another job
 	ByNode        Killed = "node"        // a node of it failed
+	ByMemory      Killed = "memory"      // the batch system, because it used more memory than it was given
 	BySite        Killed = "site"        // the batch system, for a limit or because somebody else asked it to
 )
 
@@ -154,7 +156,8 @@ type Batch interface {
 // Refused is a site's definite no: nothing was done. Its text is the site's own.
 type Refused struct {
 	Text      string
-	Transient bool // the same request may be accepted later
+	Transient bool                // the same request may be accepted later
+	Class     corral.FailureClass // what has to happen first; only if Transient
 }
 
 func (e *Refused) Error() string { return e.Text }

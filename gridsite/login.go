@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // A Remote is a Conn over one connection, which is made at its first use and made again when it was lost. Making it is
@@ -120,6 +122,6 @@ func (e *HostKeyError) Error() string {
 	default:
 		return fmt.Sprintf("%s, but known is %s: somebody may be in between. If the site says that its key is new,"+
 			" remove the old one with `ssh-keygen -R %s -f %s`",
-			shown, known, Quote(e.Name), Quote(e.Files[0]))
+			shown, known, shell.Quote(e.Name), shell.Quote(e.Files[0]))
 	}
 }

@@ -2,7 +2,8 @@
 //
 // It is plain logic: a policy, the results of the attempts so far, and now go in; a verdict comes
 // out. Only an attempt that expired (its walltime was over) counts for the policy. One that was lost
-// or failed in a way that may pass follows the retries, with back-off. Everything else ends the
+// or failed in a way that may pass follows the retries, with back-off. One that the site refused for
+// who asked, and not for what, is asked for again after a pause, as often as that takes. Everything else ends the
 // glidein: an idle pilot must not come back, or an empty cluster becomes a submission storm.
 //
 // The rule is that of the original system (Juve 2012, §2.7.2) with its off-by-one made plain: a limit
@@ -101,10 +102,12 @@ func (p Policy) Validate() error {
 type Result string
 
 const (
-	Expired   Result = "expired"   // lived out its walltime
-	Transient Result = "transient" // lost, preempted or failed in a way that may pass
-	Finished  Result = "finished"  // idle, drained, removed: nobody wants another
-	Broken    Result = "broken"    // failed in a way that a repetition does not mend
+	Expired   Result = "expired"        // lived out its walltime
+	Transient Result = "transient"      // lost, preempted or failed in a way that may pass
+	NoRoom    Result = "quota"          // refused because the user has as much as is allowed
+	NotKnown  Result = "authentication" // refused because the site does not know the user
+	Finished  Result = "finished"       // idle, drained, removed: nobody wants another
+	Broken    Result = "broken"         // failed in a way that a repetition does not mend
 )
 
 // A Verdict says what follows the last ended attempt.
@@ -121,6 +124,13 @@ const (
 const (
 	BackoffMin = 2 * time.Second
 	BackoffMax = 10 * time.Minute
+)
+
+// Pauses after refusals that say nothing against the attempt: room comes when other jobs end, and a user is known again
+// when a person has helped. They take no retry, however many there are, and each is the longer by up to a half of it.
+const (
+	RoomPause = 5 * time.Minute
+	HelpPause = 10 * time.Minute
 )
 
 // An Attempt is an ended attempt.
@@ -166,15 +176,24 @@ func (p Policy) Next(history History, now time.Time, jitter float64) (v Verdict,
 			why = fmt.Sprintf("%d attempts in a row failed, %d retries allowed", failures, p.Retries)
 			return Fail, time.Time{}, why
 		}
-		notBefore = history.Last.EndedAt.Add(backoff(failures, jitter))
-		if notBefore.Sub(now) > 2*BackoffMax { // no back-off is so long: the clock was set back
-			notBefore = now
-		}
-		return Again, notBefore, fmt.Sprintf("retry %d of %d", failures, p.Retries)
+		return Again, history.after(backoff(failures, jitter), now), fmt.Sprintf("retry %d of %d", failures, p.Retries)
+	case NoRoom:
+		return Again, history.after(spread(RoomPause, jitter), now), "once there is room, without a retry"
+	case NotKnown:
+		return Again, history.after(spread(HelpPause, jitter), now), "once the site knows the user, without a retry"
 	case Finished:
 		return Finish, time.Time{}, "not wanted any longer"
 	}
 	return Fail, time.Time{}, "failed in a way that a retry does not mend"
+}
+
+// after is so long after the last end.
+func (h History) after(pause time.Duration, now time.Time) time.Time {
+	at := h.Last.EndedAt.Add(pause)
+	if at.Sub(now) > 2*BackoffMax { // no pause is so long: the clock was set back
+		return now
+	}
+	return at
 }
 
 // afterExpiry is what follows an attempt that lived out its walltime, the only end that the mode speaks of. expired
@@ -204,5 +223,10 @@ func backoff(failures int, jitter float64) time.Duration {
 	if failures-1 < 16 { // 2 s << 16 is far above the maximum: no overflow below
 		d = min(BackoffMin<<(failures-1), BackoffMax)
 	}
+	return spread(d, jitter)
+}
+
+// spread makes a pause longer by up to a half of it.
+func spread(d time.Duration, jitter float64) time.Duration {
 	return d + time.Duration(jitter*float64(d)/2)
 }

@@ -148,6 +148,10 @@ func TestNext(t *testing.T) {
 		{"second loss in a row", forever, history(transient, transient), resubmit.Again, 2 * resubmit.BackoffMin},
 		{"one loss too many", forever, history(transient, transient, transient), resubmit.Fail, 0},
 		{"an expiry between losses", forever, history(transient, transient, expired, transient), resubmit.Again, resubmit.BackoffMin},
+		{"no room", resubmit.Policy{}, history(resubmit.NoRoom), resubmit.Again, resubmit.RoomPause},
+		{"no room for long", resubmit.Policy{}, history(slices.Repeat([]resubmit.Result{resubmit.NoRoom}, 99)...), resubmit.Again, resubmit.RoomPause},
+		{"not known", resubmit.Policy{}, history(resubmit.NotKnown), resubmit.Again, resubmit.HelpPause},
+		{"a loss after there was no room", forever, history(transient, transient, resubmit.NoRoom, transient), resubmit.Again, resubmit.BackoffMin},
 		{"unknown result", forever, history("?"), resubmit.Fail, 0},
 	} {
 		got, notBefore, why := c.policy.Next(c.history, noon, 0)

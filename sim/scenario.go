@@ -58,7 +58,7 @@ const Never time.Duration = math.MaxInt64 / 4
 type Ask struct {
 	plan.Pilot
 	Idle     time.Duration   // it leaves when it has had nothing to do for so long; 0: never
-	Overlap  time.Duration   // its successor is submitted so long before its end
+	Overlap  time.Duration   // its successor is to run so long before its workers leave
 	Resubmit resubmit.Policy // what follows its attempts
 
 	// Only from a Control: what is asked of a glidein that was asked for before. The other fields do not count then.

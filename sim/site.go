@@ -239,7 +239,24 @@ func (s *site) sees(p *pilot, see reconcile.Sighting) {
 			h.Outcome, h.Reason = e.Outcome, e.Reason
 		}
 		s.apply(reconcile.MoveJob{Job: p.job.ID, Event: e})
+		remember(s, p, e)
 	}
+}
+
+// remember keeps how long a pilot has waited, as the store does: overlaps rest on it.
+func remember(s *site, p *pilot, e corral.JobEvent) {
+	w := corral.Wait{Site: s.Name, Queue: s.Queue, Hosts: p.glidein.Hosts, CPUs: p.glidein.CPUs,
+		Walltime: p.glidein.Walltime, SubmittedAt: s.begin.Add(s.sim.trace.Pilots[p.held].Submit)}
+	switch {
+	case e.Move == corral.JobStart:
+		w.StartedAt = e.At
+	case e.Move == corral.JobEnd && s.sim.trace.Pilots[p.held].Start < 0:
+		w.EndedAt, w.Outcome = e.At, e.Outcome
+	default:
+		return
+	}
+	s.world.Waits = append(s.world.Waits, w)
+	s.world.Waits = s.world.Waits[max(0, len(s.world.Waits)-reconcile.WaitsKept):]
 }
 
 // orderOf is what a pilot is told.

@@ -16,10 +16,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
+	"github.com/corral-pilot/corral/bench/rig"
 	"github.com/corral-pilot/corral/internal/picture"
 )
 
@@ -43,11 +42,7 @@ var claims = []claim{
 	{"comparison", desk.comparison},
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { rig.Main(execute) }
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -60,21 +55,20 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f.StringVar(&d.trace, "trace", "bench/evidence/testdata/kth-sp2.csv.gz", "`file` with the waits of a batch system")
 	f.IntVar(&d.cases, "cases", 40, "plans whose confidences are checked, and pairs that are compared; 30 at least")
 	if err := f.Parse(args); err != nil {
-		return 2 // flag has said why
+		return rig.Misuse // flag has said why
 	}
 	if d.cases < 30 {
 		fmt.Fprintln(stderr, "evidence: -cases is 30 at least: an interval of fewer says little")
-		return 2
+		return rig.Misuse
 	}
 	all, err := asked(f.Args())
 	if err != nil {
 		fmt.Fprintln(stderr, "evidence: "+err.Error())
-		return 2
+		return rig.Misuse
 	}
 	for _, c := range all {
 		if err := c.show(d, ctx); err != nil {
-			fmt.Fprintf(stderr, "evidence: %s: %v\n", c.name, err)
-			return 1
+			return rig.Code(stderr, "evidence: "+c.name, err)
 		}
 	}
 	return 0

@@ -17,12 +17,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"syscall"
 	"time"
+
+	"github.com/corral-pilot/corral/bench/rig"
 )
 
 // drainCommand is the argument with which this program starts itself to drain one workflow.
@@ -46,16 +46,12 @@ type drained struct {
 	PeakKiB int64         `json:"peak_kib"` // of the process's resident memory
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { rig.Main(execute) }
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[0] == drainCommand {
-		return code(stderr, drain(ctx, args[1], stdout))
+		return rig.Code(stderr, "growth", drain(ctx, args[1], stdout))
 	}
 	f := flag.NewFlagSet("growth", flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -63,18 +59,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	dir := f.String("dir", os.TempDir(), "`directory` for the workflows, 350 bytes a task")
 	if err := f.Parse(args); err != nil || f.NArg() > 0 || *most < 1 {
 		fmt.Fprintln(stderr, "usage: growth [-tasks N] [-dir DIR]; N is at least 1")
-		return 2
+		return rig.Misuse
 	}
-	return code(stderr, measure(ctx, *dir, *most, stdout))
-}
-
-// code prints an error, if there is one, and returns the exit code.
-func code(stderr io.Writer, err error) int {
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(stderr, "growth: "+err.Error())
-	return 1
+	return rig.Code(stderr, "growth", measure(ctx, *dir, *most, stdout))
 }
 
 // measure drains workflows of 1,000 tasks, of ten times as many, and so on up to the largest, and prints a table.

@@ -107,19 +107,19 @@ func (q *queue) look() {
 // onPilots runs a workflow on pilots at the same Slurm, and returns what it took from asking for them on.
 func onPilots(ctx context.Context, dir string, a asleep, nodes int) (took time.Duration, err error) {
 	s, err := startCorrald(ctx, dir)
-	defer func() { err = errors.Join(err, s.end()) }()
+	defer func() { err = errors.Join(err, s.End()) }()
 	if err != nil {
 		return 0, err
 	}
 	const site = "slurm"
-	if _, err := s.cl.CreateSite(ctx, api.NewSite{Name: site, Contact: "local:", Batch: "slurm"}, ""); err != nil {
+	if _, err := s.Client.CreateSite(ctx, api.NewSite{Name: site, Contact: "local:", Batch: "slurm"}, ""); err != nil {
 		return 0, err
 	}
-	if _, err := s.cl.WaitSite(ctx, site, string(corral.SiteReady), patience); err != nil {
+	if _, err := s.Client.WaitSite(ctx, site, string(corral.SiteReady), patience); err != nil {
 		return 0, err
 	}
 	began := time.Now()
-	if _, err := s.cl.CreateGlidein(ctx, api.NewGlidein{Site: site, Hosts: nodes, CPUs: 1,
+	if _, err := s.Client.CreateGlidein(ctx, api.NewGlidein{Site: site, Hosts: nodes, CPUs: 1,
 		Walltime: corral.Seconds(walltime)}, ""); err != nil {
 		return 0, err
 	}

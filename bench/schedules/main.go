@@ -19,14 +19,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/corral-pilot/corral/bench/rig"
 	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/workflow"
@@ -48,27 +47,19 @@ type bench struct {
 	stdout, stderr io.Writer
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { rig.Main(execute) }
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	b, err := parse(args, stdout, stderr)
 	if err != nil {
-		return 2 // flag has said why
+		return rig.Misuse // flag has said why
 	}
 	measure := b.measure
 	if b.slurm > 0 {
 		measure = b.beside
 	}
-	if err := measure(ctx); err != nil {
-		fmt.Fprintln(stderr, "schedules: "+err.Error())
-		return 1
-	}
-	return 0
+	return rig.Code(stderr, "schedules", measure(ctx))
 }
 
 func parse(args []string, stdout, stderr io.Writer) (bench, error) {
@@ -186,7 +177,7 @@ func (b bench) on(ctx context.Context, workers int, all []*workflow.Workflow, r 
 		return err
 	}
 	s, err := newStand(ctx, dir, workers)
-	defer func() { err = errors.Join(err, s.end()) }()
+	defer func() { err = errors.Join(err, s.End()) }()
 	if err != nil {
 		return err
 	}

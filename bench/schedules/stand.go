@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/bench/rig"
 	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/xdg"
 )
 
 const (
@@ -18,20 +17,14 @@ const (
 )
 
 // A stand is a private corrald below a directory, with workers of one cpu.
-type stand struct {
-	corrald personal.Corrald
-	cl      *api.Client
-}
+type stand struct{ rig.Service }
 
 // startCorrald starts one without workers. The caller must end it, also when there is an error.
 func startCorrald(ctx context.Context, dir string) (*stand, error) {
-	s := &stand{corrald: personal.Corrald{Layout: xdg.Below(dir)}}
-	if _, err := s.corrald.Start(ctx); err != nil {
-		return s, err
-	}
-	var err error
-	if s.cl, err = s.corrald.Client(); err == nil {
-		_, err = personal.SetUp(ctx, s.cl)
+	s := &stand{rig.NewService(dir, "")}
+	err := s.Start(ctx)
+	if err == nil {
+		_, err = personal.SetUp(ctx, s.Client)
 	}
 	return s, err
 }
@@ -42,23 +35,12 @@ func newStand(ctx context.Context, dir string, workers int) (*stand, error) {
 	if err != nil {
 		return s, err
 	}
-	g, err := s.cl.CreateGlidein(ctx, api.NewGlidein{Site: personal.Site, Hosts: workers, CPUs: 1,
+	g, err := s.Client.CreateGlidein(ctx, api.NewGlidein{Site: personal.Site, Hosts: workers, CPUs: 1,
 		Walltime: corral.Seconds(walltime)}, "")
 	if err == nil {
-		_, err = s.cl.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience)
+		_, err = s.Client.WaitGlidein(ctx, g.ID, api.UntilWorkers, patience)
 	}
 	return s, err
-}
-
-// end removes what corrald keeps, and ends it.
-func (s *stand) end() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if s.cl != nil {
-		_, err = personal.TakeDown(ctx, s.cl, personal.Down{Force: true})
-		s.cl.Close()
-	}
-	return errors.Join(err, s.corrald.Stop(ctx))
 }
 
 // An outcome is how a workflow was clustered, and how long it took from its first task's start on, by the workers'
@@ -75,15 +57,15 @@ func (s *stand) run(ctx context.Context, a asleep, rule string) (o outcome, err 
 	if err != nil {
 		return o, err
 	}
-	r, err := s.cl.CreateRun(ctx, api.NewRun{Cluster: personal.Cluster, Workflow: document, WorkflowName: "asleep.json",
-		SourceDir: os.TempDir(), Options: corral.RunOptions{Clustering: rule}}, "")
+	r, err := s.Client.CreateRun(ctx, api.NewRun{Cluster: personal.Cluster, Workflow: document,
+		WorkflowName: "asleep.json", SourceDir: os.TempDir(), Options: corral.RunOptions{Clustering: rule}}, "")
 	if err != nil {
 		return o, err
 	}
 	for deadline := time.Now().Add(patience + 10*a.listSchedule(1)); !r.State.Over() && time.Now().Before(deadline); {
-		next, err := s.cl.WaitRun(ctx, r.ID, 30*time.Second)
+		next, err := s.Client.WaitRun(ctx, r.ID, 30*time.Second)
 		if err != nil {
-			if next, err = s.cl.Run(ctx, r.ID); err != nil {
+			if next, err = s.Client.Run(ctx, r.ID); err != nil {
 				return o, err
 			}
 		}

@@ -22,12 +22,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/corral-pilot/corral/bench/rig"
 )
 
 // A bench says what to measure and where.
@@ -45,23 +45,15 @@ type bench struct {
 	stdout, stderr io.Writer
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { rig.Main(execute) }
 
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	b, err := parse(args, stdout, stderr)
 	if err != nil {
-		return 2 // flag has said why
+		return rig.Misuse // flag has said why
 	}
-	if err := b.measure(ctx); err != nil {
-		fmt.Fprintln(stderr, "shim: "+err.Error())
-		return 1
-	}
-	return 0
+	return rig.Code(stderr, "shim", b.measure(ctx))
 }
 
 // parse reads the command line. What is wrong with it is said on stderr before it returns.
@@ -96,9 +88,6 @@ func (b bench) measure(ctx context.Context) error {
 		return fmt.Errorf("scripts/peers, which is run in the project's folder: %w", err)
 	}
 	peers := filepath.Join(strings.TrimSpace(string(out)), "bin")
-	if b.bin, err = filepath.Abs(b.bin); err != nil {
-		return err
-	}
 	if b.jobs > 0 {
 		if err := b.commands(ctx, peers); err != nil {
 			return err
@@ -149,7 +138,7 @@ func (b bench) on(
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // who runs jobs may be somebody else
+	if err := os.Chmod(dir, 0o755); err != nil { // jobs may run as another user
 		return err
 	}
 	s, err := start(ctx, dir)

@@ -57,8 +57,8 @@ func (s *side) measure(ctx context.Context, p plan, progress io.Writer) (measure
 	return m, nil
 }
 
-// measureNoops has jobs without work run, and waits for each, as whoever needs its result does. The first, which finds
-// nothing in the machine's memory, does not count.
+// measureNoops has jobs without work run, and waits for each, as a client does that needs its result. The first, which
+// finds nothing in the machine's memory, does not count.
 func (s *side) measureNoops(ctx context.Context, m *measured) error {
 	for i := range m.plan.noops + 1 {
 		began := time.Now()

@@ -9,14 +9,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/corral-pilot/corral/bench/rig"
 )
 
 // cpus is how many each side has, all in one place.
 const cpus = 2
-
-// patience is for what comes to its end by itself, within a kill's time.
-const patience = 5 * time.Minute
 
 // A side is where Slurm's commands are, and what makes them work. Jobs run below dir.
 type side struct {
@@ -85,35 +83,18 @@ func (k slurm) start(ctx context.Context, dir string) (*side, error) {
 // startShim starts a corrald of its own with a pilot on this machine, and makes a shim. The caller must end it, also if
 // there is an error.
 func (b bench) startShim(ctx context.Context, dir string) (*side, error) {
-	s := &side{name: "shim", dir: dir, bin: filepath.Join(dir, "shim")}
-	for variable, name := range map[string]string{"HOME": "h", "XDG_STATE_HOME": "s", "XDG_CACHE_HOME": "c",
-		"XDG_DATA_HOME": "d", "XDG_RUNTIME_DIR": "r"} {
-		path := filepath.Join(dir, name)
-		if err := os.Mkdir(path, 0o700); err != nil {
-			return s, err
-		}
-		s.env = append(s.env, variable+"="+path)
+	s := &side{name: "shim", dir: dir, bin: filepath.Join(dir, "shim"), end: func() error { return nil }}
+	u, err := rig.NewUser(b.bin, dir)
+	if err != nil {
+		return s, err
 	}
-	corral := func(ctx context.Context, args ...string) error {
-		cmd := exec.CommandContext(ctx, filepath.Join(b.bin, "corral"), args...)
-		cmd.Env = append(os.Environ(), "PATH="+b.bin+":"+os.Getenv("PATH"))
-		cmd.Env = append(cmd.Env, s.env...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("corral %s: %w: %.500s", strings.Join(args, " "), err, out)
-		}
-		return nil
-	}
-	s.end = func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		return corral(ctx, "down", "--purge", "--force")
-	}
+	s.env, s.end = u.Env[1:], u.End // but for the PATH, which is the side's
 	for _, args := range [][]string{
 		{"up"},
 		{"glidein", "create", "--site", "local", "--cpus", strconv.Itoa(cpus), "--wait"},
 		{"shim", "slurm", s.bin},
 	} {
-		if err := corral(ctx, args...); err != nil {
+		if _, err := u.Corral(ctx, args...); err != nil {
 			return s, err
 		}
 	}

@@ -14,17 +14,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/bench/rig"
 )
 
 // unprivileged is as whom root measures: HTCondor refuses root's jobs.
@@ -37,19 +35,13 @@ type plan struct {
 	dir, bin, from    string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := execute(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "streams: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { rig.Main(execute) }
 
-// execute reads the flags, measures and prints the table.
-func execute(ctx context.Context, args []string, stdout io.Writer) (err error) {
+// execute reads the flags, measures and prints the table. It returns the exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var p plan
 	f := flag.NewFlagSet("streams", flag.ContinueOnError)
+	f.SetOutput(stderr)
 	f.IntVar(&p.jobs, "jobs", 60, "tasks that become a job each, in each round")
 	f.IntVar(&p.tasks, "tasks", 5000, "tasks that are streamed, in each round")
 	f.IntVar(&p.hops, "hops", 500, "tasks in a chain")
@@ -59,45 +51,43 @@ func execute(ctx context.Context, args []string, stdout io.Writer) (err error) {
 	f.StringVar(&p.bin, "bin", "bin", "`directory` with corral, corrald and pilot")
 	f.StringVar(&p.from, "from", "", "`directory` of an HTCondor; empty: the one that `corral package build` finds")
 	if err := f.Parse(args); err != nil {
-		return err
+		return rig.Misuse // flag has said why
 	}
 	if f.NArg() > 0 || min(p.jobs, p.tasks, p.rounds, p.cpus) < 1 || p.hops < 2 {
-		return errors.New("all numbers are at least 1, hops 2, and nothing follows the flags")
+		fmt.Fprintln(stderr, "usage: streams [flags]; numbers are at least 1, hops 2")
+		return rig.Misuse
 	}
-	s, err := p.start(ctx)
-	if s != nil {
-		defer func() { err = errors.Join(err, s.end()) }()
-	}
+	return rig.Code(stderr, "streams", p.run(ctx, stdout, stderr))
+}
+
+// run puts up a corrald, measures, and leaves nothing behind.
+func (p plan) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	dir, err := os.MkdirTemp(p.dir, "s")
 	if err != nil {
 		return err
 	}
-	m, err := p.measure(ctx, s)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	u, err := rig.NewUser(p.bin, dir)
+	if err != nil {
+		return err
+	}
+	s := &stand{u}
+	defer func() { err = errors.Join(err, s.End()) }()
+	if err := s.start(ctx, p); err != nil {
+		return err
+	}
+	m, err := p.measure(ctx, s, stderr)
 	if err == nil {
 		_, err = io.WriteString(stdout, m.markdown(p))
 	}
 	return err
 }
 
-// A stand is a private corrald with a pool and one glidein.
-type stand struct {
-	dir, corral string
-	env         []string
-}
+// A stand is a user with a private corrald, a pool and one glidein.
+type stand struct{ *rig.User }
 
-// start makes the stand. It returns one also with an error, to be ended.
-func (p plan) start(ctx context.Context) (*stand, error) {
-	bin, err := filepath.Abs(p.bin)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp(p.dir, "s")
-	if err != nil {
-		return nil, err
-	}
-	s := &stand{dir: dir, corral: filepath.Join(bin, "corral"), env: append(os.Environ(), "HOME="+dir)}
-	for _, name := range []string{"STATE_HOME", "CACHE_HOME", "DATA_HOME", "CONFIG_HOME", "RUNTIME_DIR"} {
-		s.env = append(s.env, "XDG_"+name+"="+filepath.Join(dir, name))
-	}
+// start starts them.
+func (s *stand) start(ctx context.Context, p plan) error {
 	up := []string{"up"}
 	if os.Getuid() == 0 {
 		up = append(up, "--run-as", unprivileged)
@@ -106,38 +96,18 @@ func (p plan) start(ctx context.Context) (*stand, error) {
 	if p.from != "" {
 		build = append(build, "--from", p.from)
 	}
-	err = errors.Join(os.Chmod(dir, 0o711), os.Mkdir(filepath.Join(dir, "RUNTIME_DIR"), 0o711))
 	for _, args := range [][]string{up, build, {"cluster", "create", "mine", "--kind", "condor"},
 		{"glidein", "create", "--site", "local", "--cluster", "mine", "--cpus", strconv.Itoa(p.cpus), "--wait"}} {
-		if err == nil {
-			_, err = s.run(ctx, args...)
+		if _, err := s.Corral(ctx, args...); err != nil {
+			return err
 		}
 	}
-	return s, err
-}
-
-// end ends everything and removes the directory.
-func (s *stand) end() error {
-	_, err := s.run(context.Background(), "down", "--purge", "--force")
-	return errors.Join(err, os.RemoveAll(s.dir))
-}
-
-// run runs the client and returns what it prints.
-func (s *stand) run(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, s.corral, args...)
-	cmd.Env, cmd.Dir = s.env, s.dir
-	var said strings.Builder
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("corral %s: %w: %s", strings.Join(args, " "), err, said.String())
-	}
-	return out, nil
+	return nil
 }
 
 // asks runs the client and decodes the JSON that it prints.
 func asks[T any](ctx context.Context, s *stand, args ...string) (answer T, err error) {
-	out, err := s.run(ctx, append(args, "-o", "json")...)
+	out, err := s.Corral(ctx, append(args, "-o", "json")...)
 	if err == nil {
 		err = json.Unmarshal(out, &answer)
 	}
@@ -148,7 +118,7 @@ func asks[T any](ctx context.Context, s *stand, args ...string) (answer T, err e
 func (s *stand) rate(ctx context.Context, tasks int, flags ...string) (float64, error) {
 	args := slices.Concat([]string{"submit", "--cluster", "mine", "--wait", "--own-dir",
 		"--array", "1-" + strconv.Itoa(tasks)}, flags)
-	out, err := s.run(ctx, append(args, "-q", "--", "/bin/true")...)
+	out, err := s.Corral(ctx, append(args, "-q", "--", "/bin/true")...)
 	if err != nil {
 		return 0, err
 	}
@@ -173,12 +143,12 @@ func (s *stand) chain(ctx context.Context, hops int) (gaps []float64, err error)
 		}
 	}
 	const job = "executable = /bin/true\ntransfer_executable = false\nqueue\n"
-	err = errors.Join(os.WriteFile(filepath.Join(s.dir, "chain.dag"), []byte(dag.String()), 0o644),
-		os.WriteFile(filepath.Join(s.dir, "true.sub"), []byte(job), 0o644))
+	err = errors.Join(os.WriteFile(filepath.Join(s.Dir, "chain.dag"), []byte(dag.String()), 0o644),
+		os.WriteFile(filepath.Join(s.Dir, "true.sub"), []byte(job), 0o644))
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.run(ctx, "run", "chain.dag", "--cluster", "mine", "--stream", "-q")
+	out, err := s.Corral(ctx, "run", "chain.dag", "--cluster", "mine", "--stream", "-q")
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +169,7 @@ func (s *stand) chain(ctx context.Context, hops int) (gaps []float64, err error)
 type figures struct{ jobByJob, streamed, hops, gaps []float64 }
 
 // measure takes all rounds. The two sides take turns, because the machine's own speed moves.
-func (p plan) measure(ctx context.Context, s *stand) (m figures, err error) {
+func (p plan) measure(ctx context.Context, s *stand, stderr io.Writer) (m figures, err error) {
 	for range p.rounds {
 		slow, err := s.rate(ctx, p.jobs)
 		if err != nil {
@@ -215,7 +185,7 @@ func (p plan) measure(ctx context.Context, s *stand) (m figures, err error) {
 		}
 		m.jobByJob, m.streamed, m.gaps = append(m.jobByJob, slow), append(m.streamed, fast), append(m.gaps, gaps...)
 		m.hops = append(m.hops, mean(gaps))
-		fmt.Fprintf(os.Stderr, "streams: %.1f and %.0f tasks/s, a hop of %.1f ms\n", slow, fast, mean(gaps))
+		fmt.Fprintf(stderr, "streams: %.1f and %.0f tasks/s, a hop of %.1f ms\n", slow, fast, mean(gaps))
 	}
 	return m, nil
 }

@@ -105,6 +105,7 @@ func newApp(p *printer) *cli.App {
 	app.Commands = []*cli.Command{
 		demoCommand(p), upCommand(p), downCommand(p),
 		siteCommand(p), glideinCommand(p), clusterCommand(p), packageCommand(p), mirrorCommand(p),
+		usageCommand(p), eventsCommand(p),
 		workflowCommand(p), profileCommand(p), planCommand(p), simulateCommand(p), provisionCommand(p),
 		runCommand(p), submitCommand(p), runsCommand(p), reportCommand(p), shimCommand(p),
 		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),

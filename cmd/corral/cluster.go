@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 var clusters = noun[string]{name: "cluster", key: named}
@@ -59,23 +60,12 @@ func envClusterCommand(p *printer) *cli.Command {
 func shellLines(env api.Env) string {
 	var b strings.Builder
 	for _, v := range env.Variables {
-		fmt.Fprintf(&b, "export %s=%s\n", v.Name, quoted(v.Value))
+		fmt.Fprintf(&b, "export %s=%s\n", v.Name, shell.Legible(v.Value))
 	}
 	if len(env.Path) > 0 {
-		fmt.Fprintf(&b, "export PATH=%s:\"$PATH\"\n", quoted(strings.Join(env.Path, ":")))
+		fmt.Fprintf(&b, "export PATH=%s:\"$PATH\"\n", shell.Legible(strings.Join(env.Path, ":")))
 	}
 	return b.String()
-}
-
-// plainInShell are the characters that mean nothing to a shell.
-const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%"
-
-// quoted writes s as one word of a POSIX shell.
-func quoted(s string) string {
-	if s != "" && strings.Trim(s, plainInShell) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // clusterTable leaves out what only clusters of kind condor have where there are none of them, as every table leaves

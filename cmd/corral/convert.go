@@ -65,7 +65,7 @@ func convertWorkflow(c *cli.Context, p *printer) error {
 func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workflow, []clustered.Script, error) {
 	for _, flag := range []string{"clustering", "priorities"} {
 		if c.IsSet(flag) && word != "dagman" {
-			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "that is for DAGs: give --to dag")
+			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "this needs a DAG: give --to dag")
 		}
 	}
 	rule, err := clustering.Parse(c.String("clustering"))
@@ -77,7 +77,7 @@ func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workf
 	case clustering.None:
 	case clustering.Auto:
 		return nil, nil, corral.ErrorAt(corral.Invalid, "--clustering",
-			"auto needs a cluster, and a file is for any: runtime=5m makes jobs of five minutes")
+			"auto needs a cluster to choose for, and a file has none: give a rule such as runtime=5m")
 	default:
 		if w, scripts, err = clustered.Join(w, rule); err != nil {
 			return nil, nil, err

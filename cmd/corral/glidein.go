@@ -199,6 +199,7 @@ var glideinTable = listing[corral.Glidein]{
 			}
 			return size(g.MemoryMiB) + " each host"
 		}},
+		{"next", func(g corral.Glidein) any { return next(g.Outlook) }},
 		{"attempts", func(g corral.Glidein) any { return len(g.Attempts) }},
 		{"resubmit", func(g corral.Glidein) any { return g.Resubmit }},
 		{"leaves idle", func(g corral.Glidein) any { return after(g.Idle) }},
@@ -208,6 +209,33 @@ var glideinTable = listing[corral.Glidein]{
 		{"not before", func(g corral.Glidein) any { return when(g.NotBefore) }},
 		{"created", func(g corral.Glidein) any { return when(g.CreatedAt) }},
 	},
+}
+
+// next says what becomes of a glidein next, and why, in one sentence.
+func next(o *corral.Outlook) string {
+	if o == nil {
+		return ""
+	}
+	at := func(word string) string {
+		if o.At.IsZero() {
+			return ""
+		}
+		return " " + word + " " + when(o.At)
+	}
+	switch o.Next {
+	case corral.NextSubmit:
+		return fmt.Sprintf("attempt %d is submitted%s: %s", o.Attempt, at("not before"), o.Why)
+	case corral.NextStart:
+		return fmt.Sprintf("attempt %d starts%s: %s", o.Attempt, at("before"), o.Why)
+	case corral.NextLeave:
+		if o.Attempt > 0 {
+			return fmt.Sprintf("attempt %d leaves: %s", o.Attempt, o.Why)
+		}
+		return "it leaves: " + o.Why
+	case corral.NextFinish:
+		return fmt.Sprintf("it is over%s: %s", at("at"), o.Why)
+	}
+	return "" // its state says that it is over
 }
 
 func after(d corral.Seconds) string {

@@ -32,7 +32,7 @@ func createGlideinCommand(p *printer) *cli.Command {
 				Usage: "when the walltime is over, `WHEN`: never, N (times), until=TIME or forever"},
 			&cli.IntFlag{Name: "retries", Value: 3,
 				Usage: "`N` attempts in a row may be lost, or fail in a way that may pass"},
-			&cli.DurationFlag{Name: "overlap", Usage: "submit the next attempt `D` before the last one ends"},
+			&cli.DurationFlag{Name: "overlap", Usage: "have the next attempt run `D` before the last one leaves"},
 			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME` (RFC 3339) or later"},
 		}, batchFlags(), []cli.Flag{
 			&cli.DurationFlag{Name: "queue-timeout", Value: time.Duration(corral.DefaultQueueTimeout),

@@ -220,7 +220,8 @@ func followLog(c *cli.Context, p *printer, cl *api.Client, id corral.RunID) erro
 	file := c.String("file")
 	switch {
 	case c.NArg() > 1 && file != "stdout" && file != "stderr" || c.NArg() == 1 && c.IsSet("file"):
-		return corral.ErrorAt(corral.Invalid, "--follow", "goes with stdout or stderr of a task, or with all of a run")
+		return corral.ErrorAt(corral.Invalid, "--follow",
+			"works with the stdout or stderr of a task, or without TASK for a whole run")
 	case c.NArg() > 1:
 		return follow.Log(c.Context, cl, follow.TaskLog{Run: id, Task: c.Args().Get(1), File: file}, p.out)
 	case p.format == formJSON:
@@ -317,6 +318,12 @@ var runTable = listing[corral.Run]{
 			return r.Options.Clustering
 		}},
 		{"ended", func(r corral.Run) any { return when(r.EndedAt) }},
+		{"open", func(r corral.Run) any {
+			if !r.Open {
+				return ""
+			}
+			return fmt.Sprintf("it takes tasks until `corral runs close %d`", r.ID)
+		}},
 		{"results", func(r corral.Run) any { return filepath.Join(r.Dir, "data") }},
 	},
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/shell"
 	"github.com/corral-pilot/corral/internal/slurm"
 )
 
@@ -77,11 +78,11 @@ func makeShim(c *cli.Context, p *printer) error {
 	if p.format != formTable {
 		return p.encode(run)
 	}
-	_, err = fmt.Fprintf(p.out, "export PATH=%s:\"$PATH\"\n", quoted(f.Path))
+	_, err = fmt.Fprintf(p.out, "export PATH=%s:\"$PATH\"\n", shell.Legible(f.Path))
 	return err
 }
 
-// unsure reports whether it is not known if a run was made. A refusal is certain: then there is none.
+// unsure reports whether a run may have been made although there was an error. After a refusal there is none.
 func unsure(err error) bool {
 	kind := corral.KindOf(err)
 	return kind == corral.Unknown || kind == corral.Unavailable || kind == corral.Timeout
@@ -170,8 +171,8 @@ func shimProgram() (string, error) {
 	}
 	program := filepath.Join(filepath.Dir(self), "corral-slurm")
 	if _, err := os.Stat(program); err != nil {
-		return "", corral.ErrorAt(corral.Unsatisfiable, program, "the program is missing that belongs beside %s: "+
-			"install both from one build", self)
+		return "", corral.ErrorAt(corral.Unsatisfiable, program, "the program that belongs beside %s is missing: "+
+			"install both from the same build", self)
 	}
 	return program, nil
 }

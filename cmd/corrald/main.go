@@ -100,6 +100,8 @@ func flags(l xdg.Layout) []cli.Flag {
 		text("mirror-listen", "", "serve corrald's packages by HTTP, read-only, on `HOST:PORT` (default: not)"),
 		text("mirror-advertise", "", "`HOST[:PORT]` under which sites reach --mirror-listen "+
 			"(default: what it listens on)"),
+		text("metrics-listen", "", "answer Prometheus on `HOST:PORT`, at /metrics and nothing else; anybody who can "+
+			"connect may read names of sites and clusters (default: not; the API has /metrics, too)"),
 		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),
 			Usage: "how long a silent worker keeps its tasks"},
 		&cli.IntFlag{Name: "machine-cpus", EnvVars: variables("machine-cpus"),

@@ -37,6 +37,7 @@ func TestUsage(t *testing.T) {
 		{"a relative directory", []string{"--state", "x"}, 2, "--state"},
 		{"a long socket", []string{"--socket", "/" + strings.Repeat("x", xdg.MaxSocketPath)}, 2, "--socket"},
 		{"no port", []string{"--worker-listen", "here"}, 2, "--worker-listen"},
+		{"no port for metrics", []string{"--metrics-listen", "here"}, 2, "--metrics-listen"},
 		{"a URL for an address", []string{"--advertise", "http://login.example/"}, 2, "--advertise"},
 		{"no host", []string{"--advertise", ":7000"}, 2, "--advertise"},
 		{"a host with a space", []string{"--advertise", "a b:7000"}, 2, "--advertise"},

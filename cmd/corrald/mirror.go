@@ -60,21 +60,26 @@ const (
 // serve answers until ctx ends. Transfers that are on their way are cut off: they are resumed when
 // corrald is back, or at another mirror.
 func (p *mirrorPort) serve(ctx context.Context) error {
-	if p.listener == nil {
-		<-ctx.Done()
-		return nil
-	}
-	server := &http.Server{
+	return serveFiles(ctx, p.listener, &http.Server{
 		Handler:        p.mirror,
 		ReadTimeout:    p.patience,
 		WriteTimeout:   mirrorWriteTimeout,
 		IdleTimeout:    mirrorIdleTimeout,
 		MaxHeaderBytes: mirrorMaxHeader,
 		ErrorLog:       slog.NewLogLogger(p.lg.Handler(), slog.LevelDebug),
+	})
+}
+
+// serveFiles answers what comes in on l, nil for nothing, until ctx ends. Answers that are on their way then are cut
+// off.
+func serveFiles(ctx context.Context, l net.Listener, server *http.Server) error {
+	if l == nil {
+		<-ctx.Done()
+		return nil
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
-	if err := server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/reach"
@@ -82,6 +83,7 @@ type daemon struct {
 	reach    *reach.Reach
 	mirror   *mirrorPort
 	pools    *condorpool.Keepers
+	metrics  *metricsPort
 	plans    func(context.Context) error // releases those whose runs are over
 	revise   func(context.Context) error // revises those whose runs go on
 	scales   func(context.Context) error // keeps workers at what queues can use
@@ -95,15 +97,8 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	if err != nil {
 		return nil, err
 	}
-	signer, err := packages.LoadSigner(s.layout.PackageKey())
+	stock, err := openStock(s)
 	if err != nil {
-		return nil, err
-	}
-	stock := depot.OpenDepot(s.layout.Cache, signer, s.trusted...)
-	if err := stock.Sweep(); err != nil {
-		return nil, err
-	}
-	if err := stock.AddPilot(s.binary, thisMachine()); err != nil {
 		return nil, err
 	}
 	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
@@ -122,19 +117,25 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	catalog := depot.NewCatalog(lg, db, stock, schemes(lg))
 	condors := openPools(lg, db, s, clusters, catalog)
 	runs := run.NewManager(lg, db, clusters, s.layout.Runs())
+	seen, err := openMetrics(lg, s, metrics.New(lg, db, version.String(), clusters.Workers))
+	if err != nil {
+		return nil, err
+	}
 	return &daemon{
 		clusters: clusters,
 		engine: engine.New(lg, db, clusters, engine.Config{
 			Key: key, Address: port, Reach: way, Prober: prober, Catalog: catalog, Supply: s.supply,
+			Steps: engine.Steps{Began: seen.Stepping, Ended: seen.Stepped},
 		}),
-		runs:   runs,
-		port:   port,
-		reach:  way,
-		mirror: mirror,
-		pools:  condors,
-		plans:  func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
-		revise: provision.NewReviser(lg, db, runs, clusters, machineOf(s.cpus)).Run,
-		scales: func(ctx context.Context) error { return scale.Keep(ctx, lg, db, clusters, machineOf(s.cpus)) },
+		runs:    runs,
+		port:    port,
+		reach:   way,
+		mirror:  mirror,
+		pools:   condors,
+		metrics: seen,
+		plans:   func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
+		revise:  provision.NewReviser(lg, db, runs, clusters, machineOf(s.cpus)).Run,
+		scales:  func(ctx context.Context) error { return scale.Keep(ctx, lg, db, clusters, machineOf(s.cpus)) },
 		api: server.New(lg, db, server.Config{
 			Version:       version.String(),
 			User:          user,
@@ -146,9 +147,23 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 			Reach:         way,
 			Prober:        prober,
 			Pools:         condors,
+			Metrics:       seen.Metrics,
 			CondorRefused: condorRefused(),
 		}),
 	}, nil
+}
+
+// openStock opens the worker packages that are kept here, with the pilot binary among them.
+func openStock(s settings) (*depot.Depot, error) {
+	signer, err := packages.LoadSigner(s.layout.PackageKey())
+	if err != nil {
+		return nil, err
+	}
+	stock := depot.OpenDepot(s.layout.Cache, signer, s.trusted...)
+	if err := stock.Sweep(); err != nil {
+		return nil, err
+	}
+	return stock, stock.AddPilot(s.binary, thisMachine())
 }
 
 // serve runs the parts until ctx ends or one of them fails. The API ends first, on ctx; the parts have a context of
@@ -169,6 +184,7 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	}
 	part("worker port", d.port.serve)
 	part("mirror", d.mirror.serve)
+	part("metrics", d.metrics.serve)
 	part("pools", d.pools.Run)
 	part("engine", d.engine.Run)
 	part("runs", d.runs.Run)

@@ -37,6 +37,7 @@ type settings struct {
 	poolAddress netip.Addr
 	logLevel    slog.Level
 
+	metricsListen                 string
 	mirrorListen, mirrorAdvertise string
 	trusted                       []packages.PublicKey // beside corrald's own key
 	supply                        depot.Supply
@@ -55,6 +56,8 @@ func newSettings(c *cli.Context) (settings, error) {
 		pilot:     c.String("pilot"),
 		lease:     c.Duration("lease"),
 		cpus:      c.Int("machine-cpus"),
+
+		metricsListen: c.String("metrics-listen"),
 	}
 	if c.NArg() > 0 {
 		return s, corral.Errorf(corral.Invalid, "unexpected argument %q", c.Args().First())
@@ -64,6 +67,9 @@ func newSettings(c *cli.Context) (settings, error) {
 	}
 	if _, _, err := net.SplitHostPort(s.listen); err != nil && s.listen != "" {
 		return s, corral.ErrorAt(corral.Invalid, "--worker-listen", "%w", err)
+	}
+	if _, _, err := net.SplitHostPort(s.metricsListen); err != nil && s.metricsListen != "" {
+		return s, corral.ErrorAt(corral.Invalid, "--metrics-listen", "%w", err)
 	}
 	err := checkAdvertised("--advertise", s.advertise)
 	if err != nil {

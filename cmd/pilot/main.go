@@ -44,7 +44,8 @@ func main() {
 		runStep()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	if err := descriptor.CloseOnExec(); err != nil { // what a batch system left open is not for tasks
+	signal.Notify(make(chan os.Signal, 1), process.Notices...) // else they would end this process
+	if err := descriptor.CloseOnExec(); err != nil {           // what a batch system left open is not for tasks
 		fmt.Fprintln(os.Stderr, "pilot:", err) // tasks run all the same
 	}
 	err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args)

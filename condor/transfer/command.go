@@ -32,7 +32,8 @@ func (p Plugin) Command(ctx context.Context, args []string, stdout io.Writer) er
 		_, err := io.WriteString(stdout, Methods(others))
 		return err
 	case *in == "" || *out == "" || flags.NArg() > 0:
-		return errors.New("a plugin of HTCondor's: want -classad, or -infile FILE -outfile FILE [-upload]")
+		return errors.New("this is a plugin for HTCondor's file transfer: want -classad, or " +
+			"-infile FILE -outfile FILE [-upload]")
 	case *upload:
 		if err := p.Refuse(*in, *out); err != nil {
 			return err

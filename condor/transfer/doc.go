@@ -6,6 +6,6 @@
 // fetched, with the reason that stands there: so reasons are sentences for the job's owner. What may pass is tried
 // again before that, since nothing releases a job that is held.
 //
-// Of other methods the plugin knows that there are some. In a pool where nobody else could serve them it claims them,
-// and refuses with a reason: HTCondor would leave the job idle without one.
+// Other methods it does not serve. In a pool where no other plugin serves them it claims them, too, and refuses with a
+// reason: without one HTCondor would leave the job idle.
 package transfer

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/pause"
 )
 
 // maxRequests bounds what a starter asks for at once, in bytes.
@@ -92,7 +94,7 @@ func (e passing) Unwrap() error { return e.error }
 func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
-		return 0, errors.New("an input of the job is no URL that can be read") // it might have a password in it
+		return 0, errors.New("an input of the job is not a valid URL") // it might have a password in it
 	}
 	if !slices.Contains(strings.Split(served, ","), strings.ToLower(u.Scheme)) {
 		return 0, fmt.Errorf("%s: this worker fetches by http and https, and not by %s: name a file instead, or have "+
@@ -108,7 +110,7 @@ func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 			err = fmt.Errorf("%w, %d times", err, try+1)
 			break
 		}
-		if !pause(ctx, p.Pauses[try]) {
+		if !pause.For(ctx, p.Pauses[try]) {
 			break
 		}
 	}
@@ -123,18 +125,6 @@ func shown(u *url.URL) string {
 	bare := *u
 	bare.RawQuery, bare.ForceQuery, bare.Fragment, bare.RawFragment = "", false, "", ""
 	return bare.Redacted()
-}
-
-// pause waits, and reports whether it was for the whole time.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // once tries once. The file is written beside its place first.

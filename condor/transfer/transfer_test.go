@@ -142,7 +142,7 @@ func TestFetchRefuses(t *testing.T) {
 	for given, want := range map[string]string{
 		"osdf:///ospool/key":       "osdf:///ospool/key: this worker fetches by http and https, and not by osdf",
 		"ftp://me:secret@h/f":      "ftp://me:xxxxx@h/f: this worker fetches by http and https, and not by ftp",
-		"http://h:port/secret@":    "an input of the job is no URL that can be read",
+		"http://h:port/secret@":    "an input of the job is not a valid URL",
 		"http://127.0.0.1:1/f?k=v": "http://127.0.0.1:1/f: dial tcp 127.0.0.1:1: connect: connection refused, 3 times",
 	} {
 		_, err := quick.fetch(t.Context(), Request{given, filepath.Join(t.TempDir(), "f")})

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// What is asked and done about single workers by who has them come and go one by one: those of worker jobs (package
-// stream). Attempts have methods of the Dispatcher.
+// These functions are about single workers, for the package that has them come and go one by one: stream, with its
+// worker jobs. The workers of an attempt are treated together, by methods of the Dispatcher.
 
 // Retire has a worker that is connected drain: it finishes what it runs, and leaves.
 func Retire(d *Dispatcher, worker string) {

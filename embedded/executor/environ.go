@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/task"
 )
 
 // environ returns the task's environment and the PATH in it. The worker's own environment is not passed on, so that a
@@ -17,17 +18,17 @@ import (
 // except for TMPDIR and the numbers of threads, which it may set.
 func (e *Attempt) environ() (env []string, path string) {
 	ours := []string{
-		"CORRAL_RUN=" + strconv.FormatInt(int64(e.job.Run), 10),
-		"CORRAL_TASK=" + e.task.ID,
-		"CORRAL_ATTEMPT=" + strconv.Itoa(e.task.Attempt),
-		"CORRAL_CPUS=" + strconv.Itoa(e.job.CPUs),
+		task.RunVariable + "=" + strconv.FormatInt(int64(e.job.Run), 10),
+		task.IDVariable + "=" + e.task.ID,
+		task.AttemptVariable + "=" + strconv.Itoa(e.task.Attempt),
+		task.CPUsVariable + "=" + strconv.Itoa(e.job.CPUs),
 		"TMPDIR=" + cmp.Or(e.tmp.path, e.dir.Path),
 	}
 	threads := e.x.threadsOf(e.job.CPUs, e.task.Env)
 	env = make([]string, 0, len(ours)+2+len(e.x.base)+len(e.task.Env)+len(threads))
 	env = append(env, ours[:4]...)
 	if e.task.Note != "" {
-		env = append(env, "CORRAL_NOTE="+e.dir.Path+"/"+e.task.Note)
+		env = append(env, task.NoteVariable+"="+e.dir.Path+"/"+e.task.Note)
 	}
 	if e.gpus != nil {
 		env = append(env, visibleGPUs+"="+*e.gpus)
@@ -86,12 +87,9 @@ func BaseEnv() []string {
 	return env
 }
 
-// ownProgram as a command stands for the program that runs this executor: every worker has it.
-const ownProgram = "@pilot"
-
-// program finds what a task's first word stands for.
+// program finds what a task's first word stands for. The pilot program is the one that runs this executor.
 func (x *Executor) program(name, path string) (string, error) {
-	if name == ownProgram {
+	if name == task.PilotProgram {
 		return os.Executable()
 	}
 	return x.lookPath(name, path)
@@ -104,10 +102,10 @@ func usable(dir string) error {
 		return nil
 	}
 	if err := syscall.Stat(dir, &st); err != nil {
-		return fmt.Errorf("the directory %q, where the task is to run, is not to be had on its worker: %w", dir, err)
+		return fmt.Errorf("the directory %q, where the task is to run, is not available on its worker: %w", dir, err)
 	}
 	if st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
-		return fmt.Errorf("%q, where the task is to run, is no directory on its worker", dir)
+		return fmt.Errorf("%q, where the task is to run, is not a directory on its worker", dir)
 	}
 	return nil
 }

@@ -198,7 +198,7 @@ func (e *Attempt) start() error {
 	return nil
 }
 
-// Stop kills the task, whether or not it has started. The first cause counts.
+// Stop kills the task at once, whether or not it has started. The first cause counts.
 func (e *Attempt) Stop(cause execution.Status, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -210,14 +210,24 @@ func (e *Attempt) Stop(cause execution.Status, why string) {
 	}
 }
 
-// timeOut asks the task to end, and kills it after termGrace: it may have something to clean up. A time-out is the
-// task's own failure.
+// End asks the task to end, which may have something to tidy up, and kills it when its grace is over. One that has not
+// started never does. The first cause counts; a Stop does not wait for the grace.
+func (e *Attempt) End(cause execution.Status, why string) { e.end(cause, why, false) }
+
+// timeOut ends a task whose time is over, which is its own failure.
 func (e *Attempt) timeOut() {
+	e.end(execution.Failed, "timed out after "+e.task.Timeout.String(), true)
+}
+
+func (e *Attempt) end(cause execution.Status, why string, overTime bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.cause == "" {
-		e.cause, e.why, e.overTime = execution.Failed, "timed out after "+e.task.Timeout.String(), true
-		e.proc.terminate()
+	if e.cause != "" {
+		return // it ends already
+	}
+	e.cause, e.why, e.overTime = cause, why, overTime
+	if e.proc != nil {
+		e.proc.terminate(cmp.Or(e.task.Grace, termGrace))
 	}
 }
 

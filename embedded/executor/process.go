@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/proc"
 )
 
-// termGrace is how long a task that timed out has after SIGTERM.
+// termGrace is how long a task has after SIGTERM that says nothing of it.
 const termGrace = 2 * time.Second
 
 // A process is a running task: the leader of a process group of its own.
@@ -25,6 +25,15 @@ type process struct {
 	mu    sync.Mutex    // guards what follows
 	gone  bool          // reaped: its number may be another process's by now
 	group *cgroup.Group // that it is in; nil: none of its own
+	force *time.Timer   // kills it if asking it to end was in vain; nil: it was not asked
+	stray []stray       // what had left its process group when it was asked
+}
+
+// A stray is a process that descends from a task's and has left its group. Once the task's process has ended nothing
+// else tells whose it was.
+type stray struct {
+	pid   int
+	began time.Duration // tells it from a later process of its number
 }
 
 // An ending is how a process ended, and what it used.
@@ -54,6 +63,7 @@ func (p *process) wait() ending {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	p.killStraysLocked()
 	var status syscall.WaitStatus
 	var used syscall.Rusage
 	read, written, whole := transferred(p.pid)
@@ -64,15 +74,6 @@ func (p *process) wait() ending {
 	}
 	p.gone = true
 	return ending{status: status, used: usageOf(used, read, written, whole)}
-}
-
-// signal sends sig to the whole group, unless the process is gone.
-func (p *process) signal(sig syscall.Signal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.gone {
-		_ = syscall.Kill(-p.pid, sig) // it may have ended just now
-	}
 }
 
 // kill kills the group, and strays that descend from the process; false if it is gone. Until then no other process can
@@ -92,17 +93,63 @@ func (p *process) kill(strays []int) bool {
 // killTree kills the group, and whatever else descends from the process: a daemon that a task has started has left the
 // group. To find it takes a look at all processes of the machine, which only a task is worth that is ended early.
 func (p *process) killTree() {
-	var strays []int
-	for _, q := range proc.Tree(proc.All(), p.pid) {
-		strays = append(strays, q.ID)
+	if !p.reaped() {
+		p.kill(p.strays())
 	}
-	p.kill(strays)
 }
 
-// terminate asks the group to end, and kills it with what has left it after a grace.
-func (p *process) terminate() {
-	p.signal(syscall.SIGTERM)
-	time.AfterFunc(termGrace, p.killTree)
+func (p *process) reaped() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gone
+}
+
+// strays finds what descends from the process and has left its group.
+func (p *process) strays() (pids []int) {
+	for _, q := range proc.Tree(proc.All(), p.pid) {
+		if q.Group != p.pid {
+			pids = append(pids, q.ID)
+		}
+	}
+	return pids
+}
+
+// terminate asks the process to end, with all that descends from it, and kills what is left when the process has ended,
+// or when the grace is over. What was stopped is let go on: it could not hear otherwise. To ask again changes nothing.
+func (p *process) terminate(grace time.Duration) {
+	pids := p.strays()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone || p.force != nil {
+		return
+	}
+	p.force = time.AfterFunc(grace, p.killTree)
+	for _, pid := range pids {
+		if began, ok := proc.Began(pid); ok {
+			p.stray = append(p.stray, stray{pid, began})
+		}
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGCONT} {
+		for _, pid := range append(pids, -p.pid) {
+			_ = syscall.Kill(pid, sig) // it may have ended just now
+		}
+	}
+}
+
+// killStraysLocked ends what the process has left that was asked to end: those that had left its group by then, with
+// what descends from them.
+func (p *process) killStraysLocked() {
+	if p.force != nil {
+		p.force.Stop()
+	}
+	for _, s := range p.stray {
+		if began, ok := proc.Began(s.pid); !ok || began != s.began {
+			continue
+		}
+		for _, q := range proc.Tree(proc.All(), s.pid) {
+			_ = syscall.Kill(q.ID, syscall.SIGKILL) // it may have ended just now
+		}
+	}
 }
 
 // signalName returns the usual name of a signal.

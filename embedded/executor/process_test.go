@@ -23,33 +23,108 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A task that is stopped takes with it what has left its process group.
-func TestStopKillsWhatLeftTheGroup(t *testing.T) {
-	t.Parallel()
+// A begun attempt runs in a goroutine of its own.
+type begun struct {
+	*Attempt
+	dir   string // of the attempt
+	ended chan execution.Result
+}
+
+// begin starts a script as a task with a grace; it has begun when it has printed a line.
+func begin(t *testing.T, script string, grace time.Duration) *begun {
+	t.Helper()
 	x, err := New("w", "h", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.Close()
 	dir := t.TempDir()
 	job := execution.Job{Dir: dir, CPUs: 1, Tasks: []execution.Task{{
-		ID: "t", Attempt: 1, Argv: []string{"sh", "-c", "setsid sleep 1000 & echo $! >&2; wait"},
+		ID: "t", Attempt: 1, Argv: []string{"sh", "-c", script}, Manner: execution.Manner{Grace: grace},
 	}}}
-	e := x.Begin(&job, &job.Tasks[0])
-	ended := make(chan execution.Result)
-	go func() { ended <- e.Run(func() bool { return true }) }()
-	stray := 0
-	eventually(t, "the task has told the number of its child", func() bool {
-		text, _ := os.ReadFile(dir + "/tasks/t.1/stderr")
-		if strings.HasSuffix(string(text), "\n") {
-			stray, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-		}
-		p, ok := proc.Look(stray)
-		return ok && p.Group == stray
-	})
-	e.Stop(execution.Cancelled, "cancelled")
-	if r := <-ended; r.Status != execution.Cancelled {
-		t.Errorf("result = %+v, want cancelled", r)
+	b := &begun{x.Begin(&job, &job.Tasks[0]), dir + "/tasks/t.1", make(chan execution.Result, 1)}
+	go func() {
+		defer x.Close()
+		b.ended <- b.Run(func() bool { return true })
+	}()
+	eventually(t, "the task prints a line", func() bool { return strings.Contains(b.file("stdout"), "\n") })
+	return b
+}
+
+func (b *begun) file(name string) string {
+	text, _ := os.ReadFile(b.dir + "/" + name) // which comes later
+	return string(text)
+}
+
+// gone waits until the process has ended that the task has told of.
+func (b *begun) gone(t *testing.T) {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(b.file("stdout")))
+	if err != nil {
+		t.Fatal(err)
 	}
-	eventually(t, "the stray is gone", func() bool { _, ok := proc.Look(stray); return !ok })
+	eventually(t, "the stray is gone", func() bool { _, ok := proc.Look(pid); return !ok })
+}
+
+// A task that is stopped takes with it what has left its process group.
+func TestStopKillsWhatLeftTheGroup(t *testing.T) {
+	t.Parallel()
+	b := begin(t, "trap '' TERM; setsid sh -c 'echo $$; exec sleep 1000' & wait", 0)
+	b.Stop(execution.Cancelled, "cancelled")
+	if r := <-b.ended; r.Status != execution.Cancelled || r.Signal != "SIGKILL" {
+		t.Errorf("result = %+v, want cancelled by SIGKILL", r)
+	}
+	b.gone(t)
+}
+
+// A task that is asked to end has a grace to tidy up in, and so has what left its process group. What does not catch the
+// signal ends at once, and so does what was stopped.
+func TestEndLeavesTimeToTidyUp(t *testing.T) {
+	t.Parallel()
+	const stray = `setsid sh -c 'trap "echo heard >&2; exit" TERM; echo $$; while :; do sleep 0.01; done' & `
+	for script, want := range map[string]struct {
+		grace        time.Duration
+		exit         int
+		signal, says string
+	}{
+		"echo begun; exec sleep 1000": {time.Hour, -1, "SIGTERM", ""},
+		"trap 'echo tidy >&2; exit 3' TERM; echo x; while :; do sleep 0.01; done": {time.Hour, 3, "", "tidy\n"},
+		"trap '' TERM; echo deaf; while :; do sleep 0.01; done":                   {time.Millisecond, -1, "SIGKILL", ""},
+		"echo begun; kill -STOP $$":                                               {time.Hour, -1, "SIGTERM", ""},
+		"trap : TERM; " + stray + "wait; wait; exit 4":                            {time.Hour, 4, "", "heard\n"},
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			b := begin(t, script, want.grace)
+			b.End(execution.Cancelled, "cancelled")
+			b.End(execution.Failed, "again")
+			r := <-b.ended
+			if r.Status != execution.Cancelled || r.Exit != want.exit || r.Signal != want.signal || r.Reason != "cancelled" {
+				t.Errorf("result = %+v, want %+v", r, want)
+			}
+			if got := b.file("stderr"); !strings.HasSuffix(got, want.says) { // of what it ran a shell says more
+				t.Errorf("it said %q, want %q", got, want.says)
+			}
+		})
+	}
+}
+
+// What a task has left when it ended as it was asked to is killed.
+func TestEndKillsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	b := begin(t, `setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.01; done' & wait`, time.Hour)
+	b.End(execution.Cancelled, "cancelled")
+	<-b.ended
+	b.gone(t)
+}
+
+// A worker that has to leave does not wait for the grace of a task that was cancelled.
+func TestStopAfterEnd(t *testing.T) {
+	t.Parallel()
+	b := begin(t, "trap 'echo heard >&2' TERM; echo x; while :; do sleep 0.01; done", time.Hour)
+	b.End(execution.Cancelled, "cancelled")
+	eventually(t, "it hears of it", func() bool { return b.file("stderr") != "" })
+	b.Stop(execution.Cut, "its worker had to leave")
+	if r := <-b.ended; r.Status != execution.Cancelled || r.Signal != "SIGKILL" {
+		t.Errorf("result = %+v, want cancelled, by SIGKILL", r)
+	}
 }

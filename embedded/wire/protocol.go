@@ -38,7 +38,7 @@ const Version = 2
 //	results    worker      results                        tasks that ended
 //	ack        dispatcher  numbers                        these results are journalled: forget them
 //	recall     dispatcher  keys                           hand these back if they have not started
-//	cancel     dispatcher  keys                           kill these; those that have not started: hand back
+//	cancel     dispatcher  keys                           end these; those that have not started: hand back
 //	returned   worker      keys, reason                   will not run these; what has no result never started
 //	drain      dispatcher                                 take nothing more, finish what runs, leave
 //	draining   worker      reason                         takes nothing more

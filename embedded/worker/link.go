@@ -101,7 +101,7 @@ func (w *worker) detach(c *wire.Conn) {
 
 // obey does what a message says; it reports whether it is the first answer over this connection, which says that the
 // worker is registered. Jobs that have not started are handed back at once when they are recalled or cancelled; those
-// that run are killed when they are cancelled, and recalling them comes too late.
+// that run are asked to end when they are cancelled, and recalling them comes too late.
 func (w *worker) obey(m *wire.Message) (first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +123,7 @@ func (w *worker) obey(m *wire.Message) (first bool) {
 		w.handBackLocked(w.jobs.notStarted(m.Keys), "cancelled")
 		for _, key := range m.Keys {
 			if k := w.jobs.all[key]; k != nil {
-				k.stopLocked(execution.Cancelled, "its run was cancelled")
+				k.endLocked(execution.Cancelled, "its run was cancelled")
 			}
 		}
 	case wire.TypeDrain:

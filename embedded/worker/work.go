@@ -164,10 +164,22 @@ func (k *work) finish(result *execution.Result, last bool) {
 // stopLocked ends a job that runs: its task is killed, the carrying of its files is broken off, and no other task of it
 // begins.
 func (k *work) stopLocked(cause execution.Status, why string) {
-	k.cancelled = true
 	if k.now != nil {
 		k.now.Stop(cause, why)
 	}
+	k.breakOffLocked()
+}
+
+// endLocked ends a job that runs as stopLocked does, but leaves its task the time to tidy up.
+func (k *work) endLocked(cause execution.Status, why string) {
+	if k.now != nil {
+		k.now.End(cause, why)
+	}
+	k.breakOffLocked()
+}
+
+func (k *work) breakOffLocked() {
+	k.cancelled = true
 	if k.load != nil {
 		k.load.cancel()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // A machine is where the jobs of a test run, looked at beside the batch system: what the dialect says of its jobs is
@@ -56,7 +57,7 @@ func (m machine) expectNone(what string, pids []string) {
 
 // untilReleased is a script that ends once the test has called release.
 func (m machine) untilReleased() string {
-	return "while [ ! -e " + gridsite.Quote(m.flag) + " ]; do sleep 0.05; done"
+	return "while [ ! -e " + shell.Quote(m.flag) + " ]; do sleep 0.05; done"
 }
 
 // release lets the jobs end that wait for it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // An Outage is what a test may do to the server that a Fixture's batch depends on. Conn of that Fixture must not.
@@ -29,7 +30,7 @@ func TestOutage(t *testing.T, f Fixture, o Outage) {
 	o.Stop(t)
 	s.tags = append(s.tags, "late")
 	late := gridsite.JobSpec{Tag: s.full("late"), Argv: []string{"/bin/sh", "-c", "echo started >>" +
-		gridsite.Quote(s.Root+".late")}}
+		shell.Quote(s.Root+".late")}}
 	submitted := make(chan error)
 	go func() { // such commands take their time
 		_, err := s.batch.Submit(t.Context(), late)

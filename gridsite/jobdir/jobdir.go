@@ -31,6 +31,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // Control is the part of a job's directory that is ours; lib.sh says what is in it.
@@ -140,7 +141,12 @@ func (d Dirs) Run(ctx context.Context, script string, stdin io.Reader, args ...s
 
 // refusal is the site's no. Space and quota may be there again later; permissions do not mend themselves.
 func refusal(stderr []byte) *gridsite.Refused {
-	for _, passing := range []string{"No space left", "quota exceeded", "has not ended", "removed meanwhile"} {
+	for _, full := range []string{"No space left", "quota exceeded"} {
+		if line := LineWith(stderr, full); line != "" {
+			return &gridsite.Refused{Text: line, Transient: true, Class: corral.FailureQuota}
+		}
+	}
+	for _, passing := range []string{"has not ended", "removed meanwhile"} {
 		if line := LineWith(stderr, passing); line != "" {
 			return &gridsite.Refused{Text: line, Transient: true}
 		}
@@ -223,7 +229,7 @@ func (d Dirs) Files(spec gridsite.JobSpec, run string) map[string][]byte {
 		"stdout":                nil,
 		"stderr":                nil,
 		Control + "/run":        []byte(run),
-		Control + "/script":     []byte("set -- " + gridsite.QuoteArgv(wholeArgv(d.root, spec)) + "\n"),
+		Control + "/script":     []byte("set -- " + shell.Line(wholeArgv(d.root, spec)) + "\n"),
 		Control + "/log":        nil,
 		Control + "/job":        Unknown("- -"),
 		Control + "/ended-by":   Unknown("-"),

@@ -2,6 +2,7 @@ package jobdir
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,11 @@ func ParseTime(s string) (time.Time, error) {
 	return time.Unix(sec, int64(ns)).UTC(), nil
 }
 
-// ParseEnd reads the end of a status, the words ENDED EXIT KILLED, into that of a job.
+// stateName is a word that a batch system has for the state of a job.
+var stateName = regexp.MustCompile(`^[A-Z][A-Z_]{0,31}$`)
+
+// ParseEnd reads the end of a status, the words ENDED EXIT KILLED, into that of a job. Behind KILLED and a colon may
+// stand the batch system's own word for this end.
 func ParseEnd(job *gridsite.JobStatus, words []string) (err error) {
 	if job.EndedAt, err = ParseTime(words[0]); err != nil {
 		return err
@@ -31,8 +36,15 @@ func ParseEnd(job *gridsite.JobStatus, words []string) (err error) {
 	if job.Exit, err = parseExit(words[1]); err != nil {
 		return err
 	}
-	job.Killed, err = parseKilled(words[2])
-	return err
+	killed, says, _ := strings.Cut(words[2], ":")
+	if job.Killed, err = parseKilled(killed); err != nil || says == "" {
+		return err
+	}
+	if !stateName.MatchString(says) {
+		return fmt.Errorf("%q is no state of a batch system", says)
+	}
+	job.Says = says
+	return nil
 }
 
 // parseExit reads an exit status; a dash says that none is known.
@@ -52,7 +64,7 @@ func parseExit(s string) (*int, error) {
 func parseKilled(s string) (gridsite.Killed, error) {
 	switch k := gridsite.Killed(s); k {
 	case gridsite.ByWalltime, gridsite.ByCancel, gridsite.ByDisappeared, gridsite.ByPreemption, gridsite.ByNode,
-		gridsite.BySite:
+		gridsite.ByMemory, gridsite.BySite:
 		return k, nil
 	case "-":
 		return gridsite.NotKilled, nil

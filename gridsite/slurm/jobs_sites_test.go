@@ -272,6 +272,28 @@ func TestSlurmOptions(t *testing.T) {
 	}
 }
 
+// A signal that Slurm was asked to send some time before the end reaches the job, which goes on.
+func TestSlurmNotice(t *testing.T) {
+	t.Parallel()
+	s := newSlurmSite(t)
+	const said = `trap 'echo noticed' USR1; trap 'echo again' USR2; echo ready >ready; while sleep 0.1; do :; done`
+	tag, id := s.submit(said, nil)
+	read := func(name, want string) {
+		t.Helper()
+		gridsitetest.Until(t, name+" to say "+want, func() bool {
+			out, err := s.Read(t.Context(), tag, name)
+			return err == nil && string(out) == want
+		})
+	}
+	s.running(tag)
+	read("ready", "ready\n")
+	s.command("scancel", "--batch", "--signal=USR1", id)
+	read("stdout", "noticed\n")
+	s.command("scancel", "--batch", "--signal=USR2", id)
+	read("stdout", "noticed\nagain\n")
+	s.expect(tag, gridsite.Running, id)
+}
+
 // A job of two nodes is started on one, and knows both. Where it began is kept for who cannot ask it.
 func TestSlurmNodes(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,7 @@
 #   leader     JOBID.PID BIRTH BOOT STARTED DEADLINE HOST of the batch script that won the right to start the job;
 #              "unstarted" if that right was taken away
 #   ended-by   also "site", when Slurm ended it and we had not asked for it
-#   status     KILLED may also be "site", "preempted" or "node"
+#   status     KILLED may also be "site", "preempted", "node" or "memory", and be followed by ":STATE", Slurm's own word
 #   id         the first JOBID that sbatch returned
 #   batch      the batch script; it runs run.sh, as run
 # What the job cannot tell any more when it is gone, Slurm is asked for; nothing needs its accounting.

@@ -28,7 +28,8 @@ word() {
 	TIMEOUT | DEADLINE) word=walltime ;;
 	PREEMPTED | REVOKED) word=preempted ;;
 	NODE_FAIL | BOOT_FAIL) word=node ;;
-	CANCELLED | OUT_OF_MEMORY) word=site ;;
+	OUT_OF_MEMORY) word=memory ;;
+	CANCELLED) word=site ;;
 	*) word=disappeared ;;
 	esac
 }
@@ -53,9 +54,14 @@ bury() {
 	fi
 	word "${state%% *}"
 	read -r by _ <"$control/ended-by"
-	if [ "$by" = - ] || { [ "$by" = site ] && [ "$word" != disappeared ]; }; then echo "$word" 1<>"$control/ended-by"; fi
-	# A node that does not see the directory cannot say so.
-	[ "$word" != disappeared ] || [ -e "$dir/node" ] || echo "${state##* }" 1<>"$dir/node"
+	if [ "$by" = - ] || { [ "$by" = site ] && [ "$word" != disappeared ]; }; then
+		[ "$word" = disappeared ] || word=$word:${state%% *}
+		echo "$word" 1<>"$control/ended-by"
+	fi
+	# A node that does not see the directory cannot say so, nor one that failed before the job had begun there.
+	case $word in
+	disappeared | node:*) [ -e "$dir/node" ] || echo "${state##* }" 1<>"$dir/node" ;;
+	esac
 	settle
 	publish
 }

@@ -24,7 +24,7 @@ func TestOptionsOfSbatch(t *testing.T) {
 	}
 	for _, want := range []string{
 		"--nodes=2", "--cpus-per-task=4", "--mem=100M", "--time=1-02:00:01", "--exclude=n1,n2", "--partition=debug",
-		"--account=chem", "--qos=low", "--constraint=ib&ssd", "--output=/home/a%%b/jobs/g1/.corral/log",
+		"--account=chem", "--qos=low", "--constraint=ib&ssd", "--output=/home/a%%b/jobs/g1/.corral/log", "--no-kill",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("options %q lack %s", got, want)

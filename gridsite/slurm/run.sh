@@ -19,10 +19,18 @@ watch() {
 asked() {
 	trap '' TERM
 	interrupted=1
+	asked=1
 	blame site
 	read -r by patience _ <"$control/ended-by"
 	[ "$by" != cancel ] || grace=$patience
 	stop "$grace" &
+}
+
+# noticed is what happens on a signal that the user or the site had Slurm send to the batch script some time before the
+# end, with --signal=B:USR1@60, say. The job's first process is told; nobody ends it yet.
+noticed() {
+	interrupted=1
+	[ -z "${child-}" ] || kill "-$1" "$child" 2>/dev/null
 }
 
 # name_nodes lets the job know its nodes by Slurm's names, itself first, and how to start something on the others.
@@ -48,7 +56,11 @@ again() {
 lead() {
 	birth "$$"
 	claim "$SLURM_JOB_ID.$$" "$born" || again
+	asked=
 	trap asked TERM
+	trap 'noticed USR1' USR1
+	trap 'noticed USR2' USR2
+	trap 'noticed XCPU' XCPU
 	exec >>"$control/log" 2>&1
 	cd "$dir" || exit 1
 	[ -z "${SLURMD_NODENAME-}" ] || echo "$SLURMD_NODENAME" 1<>node
@@ -63,13 +75,16 @@ lead() {
 		code=$?
 		[ -n "$interrupted" ]
 	do :; done
-	echo "$code $(date +%s.%N)" 1<>"$control/ending"
+	echo "$code $(date +%s.%N)" 1<>"$control/ending" || exit 1 # the directory is away: Slurm is asked how this ended
 	trap '' TERM
-	read -r by patience _ <"$control/ended-by"
+	read -r by patience _ <"$control/ended-by" || exit 1
 	[ "$by" != cancel ] || grace=$patience
 	stop "$grace" || exit 1 # then Slurm ends it, and the next poll finds out
 	[ "$wall" -eq 0 ] || kill "$watcher" 2>/dev/null
-	[ "$by" = site ] || { settle && publish; } # else Slurm is asked why
+	case $by$asked in
+	site* | -1) ;; # Slurm is asked why, also if the directory was away when the signal came
+	*) settle && publish ;;
+	esac
 }
 
 lead

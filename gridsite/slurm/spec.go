@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // directive begins a line of a batch script that sbatch reads.
@@ -38,6 +39,9 @@ func (b *Batch) options(spec gridsite.JobSpec) ([]string, error) {
 		if value != "" {
 			options = append(options, "--"+name+"="+value)
 		}
+	}
+	if spec.Hosts > 1 { // a pilot goes on without a node that fails; the first one is the batch script's own
+		options = append(options, "--no-kill")
 	}
 	add("time", timeLimit(spec.Walltime))
 	if spec.MemoryMiB > 0 {
@@ -129,7 +133,7 @@ func (b *Batch) batchScript(spec gridsite.JobSpec) []byte {
 		text.WriteString(line + "\n")
 	}
 	dir := jobdir.Path(b.Root(), spec.Tag)
-	text.WriteString("exec " + gridsite.QuoteArgv([]string{"/bin/sh", path.Join(dir, jobdir.Control, "run"), dir,
+	text.WriteString("exec " + shell.Line([]string{"/bin/sh", path.Join(dir, jobdir.Control, "run"), dir,
 		jobdir.Seconds(spec.Walltime), jobdir.Seconds(b.grace)}) + "\n")
 	return []byte(text.String())
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
 )
@@ -210,10 +211,16 @@ func waits(reason string) (why string, never bool) {
 	return gridsite.OneLine(reason), neverStarts.MatchString(reason)
 }
 
-// passingWords are words of refusals that a later submission may not meet.
-var passingWords = []string{
-	"SubmitJob", "temporarily unable", "temporarily unavailable", "not available (inactive or drain)",
-	"down, drained or reserved", "removed meanwhile", "try again later",
+// passingWords are words of refusals that a later submission may not meet, with what has to happen first: a limit on
+// the user's jobs has room again when some have ended, and a credential is renewed by a person.
+var passingWords = map[string]corral.FailureClass{
+	"SubmitJob":                corral.FailureQuota,
+	"Access/permission denied": corral.FailureAuthentication,
+	"Invalid job credential":   corral.FailureAuthentication,
+	"Job credential expired":   corral.FailureAuthentication,
+
+	"temporarily unable": "", "temporarily unavailable": "", "not available (inactive or drain)": "",
+	"down, drained or reserved": "", "removed meanwhile": "", "try again later": "",
 }
 
 // refusal is Slurm's no, in its words: "sbatch: error: Batch job submission failed: X", and before that often the name
@@ -222,7 +229,7 @@ var passingWords = []string{
 func refusal(stderr []byte) *gridsite.Refused {
 	for _, full := range []string{"No space left", "quota exceeded"} { // of the job's directory: then tar says a lot
 		if line := jobdir.LineWith(stderr, full); line != "" {
-			return &gridsite.Refused{Text: line, Transient: true}
+			return &gridsite.Refused{Text: line, Transient: true, Class: corral.FailureQuota}
 		}
 	}
 	var words []string
@@ -237,8 +244,10 @@ func refusal(stderr []byte) *gridsite.Refused {
 		}
 	}
 	no := &gridsite.Refused{Text: strings.Join(words, "; ")}
-	for _, passing := range passingWords {
-		no.Transient = no.Transient || strings.Contains(no.Text, passing)
+	for passing, class := range passingWords {
+		if strings.Contains(no.Text, passing) {
+			no.Transient, no.Class = true, max(no.Class, class) // one of the two that have a class at most
+		}
 	}
 	return no
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 )
 
@@ -34,6 +35,7 @@ jobs
 started 12 1700000000.5 -
 waits 21 - -
 ended 30 1700000000 1700000000.000000000 1700000009.000000000 3 -
+late 31 1700000000 1700000000 1700000009 - walltime:TIMEOUT
 lost 40 - -
 unsent - - -
 again 60 1700000000 -
@@ -46,7 +48,7 @@ end
 	if err != nil {
 		t.Fatal(err)
 	}
-	tags := []string{"started", "waits", "ended", "lost", "unsent", "stranger", "stranger2", "again", "banned", "starting", "both", "never"}
+	tags := []string{"started", "waits", "ended", "late", "lost", "unsent", "stranger", "stranger2", "again", "banned", "starting", "both", "never"}
 	if diff := cmp.Diff([]string{"lost 40", "again 60"}, sight.gone(tags)); diff != "" {
 		t.Error(diff)
 	}
@@ -55,6 +57,7 @@ end
 		"started":  {Tag: "started", ID: "12", Phase: gridsite.Running, StartedAt: at, Extra: []string{"11"}, Past: []string{"13"}},
 		"waits":    {Tag: "waits", ID: "21", Phase: gridsite.Queued, Waits: "Resources", Extra: []string{"22"}},
 		"ended":    {Tag: "ended", ID: "30", Phase: gridsite.Ended, Exit: &three, StartedAt: at, EndedAt: at.Add(9 * time.Second), Past: []string{"32"}},
+		"late":     {Tag: "late", ID: "31", Phase: gridsite.Ended, Killed: gridsite.ByWalltime, Says: "TIMEOUT", StartedAt: at, EndedAt: at.Add(9 * time.Second)},
 		"stranger": {Tag: "stranger", ID: "51", Phase: gridsite.Queued}, // a submission that came in after all
 		"starting": {Tag: "starting", ID: "80", Phase: gridsite.Running, Extra: []string{"81"}},
 		"both":     {Tag: "both", ID: "91", Phase: gridsite.Running}, // one of them will be the first; the other ends by itself
@@ -115,13 +118,15 @@ func TestSlurmRefusal(t *testing.T) {
 		{"sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified\n",
 			gridsite.Refused{Text: "Invalid account or account/partition combination specified"}},
 		{"sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)\n",
-			gridsite.Refused{Text: "QOSMaxSubmitJobPerUserLimit; Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)", Transient: true}},
+			gridsite.Refused{Text: "QOSMaxSubmitJobPerUserLimit; Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)", Transient: true, Class: corral.FailureQuota}},
 		{"sbatch: error: Batch job submission failed: Requested partition configuration not available now\n",
 			gridsite.Refused{Text: "Requested partition configuration not available now"}},
 		{"allocation failure: Required partition not available (inactive or drain)\n",
 			gridsite.Refused{Text: "Required partition not available (inactive or drain)", Transient: true}},
 		{"tar: .new,a,X/order.json: Cannot write: Disk quota exceeded\ntar: .new,a,X/.corral/run: Cannot write: Disk quota exceeded\ntar: Exiting with failure status due to previous errors\n",
-			gridsite.Refused{Text: "tar: .new,a,X/order.json: Cannot write: Disk quota exceeded", Transient: true}},
+			gridsite.Refused{Text: "tar: .new,a,X/order.json: Cannot write: Disk quota exceeded", Transient: true, Class: corral.FailureQuota}},
+		{"sbatch: error: Batch job submission failed: Access/permission denied\n",
+			gridsite.Refused{Text: "Access/permission denied", Transient: true, Class: corral.FailureAuthentication}},
 	} {
 		if diff := cmp.Diff(c.want, *refusal([]byte(c.said))); diff != "" {
 			t.Errorf("%q: %s", c.said, diff)

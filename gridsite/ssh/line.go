@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // maxLine is what Linux admits as one argument, which a remote line is for the login shell.
@@ -24,7 +24,7 @@ func remoteLine(mark string, argv []string) (string, error) {
 	if len(argv) == 0 || slices.ContainsFunc(argv, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%q: want a command, without a NUL", argv)
 	}
-	posix := "echo; echo " + mark + "; { echo; echo " + mark + " $$; } >&2; exec " + gridsite.QuoteArgv(argv)
+	posix := "echo; echo " + mark + "; { echo; echo " + mark + " $$; } >&2; exec " + shell.Line(argv)
 	line := `exec /bin/sh -c 'eval "$(printf %b "$@")"' sh '` + octal(posix) + `'`
 	if len(line) > maxLine {
 		return "", corral.ErrorAt(corral.Invalid, "argv", "%s: %d bytes are too long for a command line", argv[0],

@@ -9,17 +9,17 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit"},
-	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/job", "internal/slurm/step", "internal/slurm/submission", root},
-	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/reconcile", "internal/runas", "packages", "workflow"},
-	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
-	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
+	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
+	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", root},
+	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "workflow"},
+	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
+	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
 	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
-	{"embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
+	{"bench/rig", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/draft", "internal/reach"},
-	{"internal/server/tasks", "internal/siterelay"},
+	{"internal/events", "internal/server/account", "internal/server/tasks", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
 	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -41,14 +41,16 @@ var edges = map[string]map[string]string{
 	"internal/proc":       {},
 	"internal/programs":   {},
 	"internal/version":    {},
-	"internal/xdg":        {}, // HTCondor, and nothing of ours.
+	"internal/xdg":        {},
 	"resubmit":            {},
+	"task":                {},
 
 	"condor": {
 		"condor/classad": "ads of jobs and daemons", "condor/quote": "values of submit descriptions",
-	}, // HTCondor, and nothing of ours
+		"internal/shell": "a plugin's script",
+	}, // HTCondor, and no noun of ours
 	"condor/eventlog": {"condor/classad": "ads in events"},
-	"condor/transfer": {"condor/classad": "what it tells HTCondor"},
+	"condor/transfer": {"condor/classad": "what it tells HTCondor", "internal/pause": "before another try"},
 	root:              {"resubmit": "a glidein holds its policy"},
 
 	"plan": {
@@ -83,7 +85,8 @@ var edges = map[string]map[string]string{
 	"internal/provision": {
 		"api": "requests for glideins", "clustering": "what of a job's hop is a task's", "cost": "what a revision is predicted to cost",
 		"internal/execution": "what is left of a run", "internal/order": "what a pilot keeps for leaving",
-		"internal/request": "judges the requests of a revision", "internal/store": "releases plans",
+		"internal/queueing": "estimates of waits",
+		"internal/request":  "judges the requests of a revision", "internal/store": "releases plans",
 		"plan": "problems and plans", "planner/revision": "decides", "profile": "estimates of tasks",
 		"workflow": "what is planned", root: "sites, waits, glideins",
 	},
@@ -93,19 +96,26 @@ var edges = map[string]map[string]string{
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
-	"gridsite":           {root: "the nouns, error kinds"},
+	"gridsite":           {"internal/shell": "commands to show", root: "the nouns, error kinds"},
 	"clustering":         {"dag": "levels, chains, labels", root: "how tasks become jobs"},
-	"internal/execution": {"dag": "ranks, frontier", root: "counts and reports of runs, workers"},
+	"internal/execution": {"dag": "ranks, frontier", "task": "causes", root: "counts and reports of runs, workers"},
 	"internal/matching":  {root: "resources"},
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
-	"internal/reconcile": {"resubmit": "the rule for another attempt", root: "the world"},
-	"internal/runas":     {root: "error kinds"},
+	"internal/queueing":  {root: "waits"},
+	"internal/reconcile": {
+		"internal/matching": "when workers stop", "internal/order": "what a pilot keeps for leaving",
+		"internal/queueing": "how early to submit a successor",
+		"resubmit":          "the rule for another attempt", root: "the world",
+	},
+	"internal/runas": {root: "error kinds"},
+	"internal/usage": {root: "ids of jobs"},
 	"internal/store": {
-		"cost": "ledgers", "internal/disk": "locks the database", root: "what it stores, and the rules by which it changes",
+		"cost": "ledgers", "internal/disk": "locks the database", "internal/usage": "what was held and taken", root: "what it stores, and the rules by which it changes",
 	},
 	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
 	"workflow/clustered": {
-		"clustering": "which tasks share a job", "workflow": "what it changes", root: "error kinds",
+		"clustering": "which tasks share a job", "internal/shell": "words of scripts", "workflow": "what it changes",
+		root: "error kinds",
 	},
 	"workflow": {"dag": "a workflow is a graph of tasks", root: "error kinds, seconds"},
 
@@ -114,22 +124,27 @@ var edges = map[string]map[string]string{
 		"internal/pause": "before another try", root: "error kinds, lost hosts",
 	},
 	"gridsite/jobdir": {
-		"gridsite": "the contract", "internal/input": "bounds what sites send", root: "error kinds",
+		"gridsite": "the contract", "internal/input": "bounds what sites send", "internal/shell": "commands of jobs",
+		root: "error kinds",
 	},
 	"gridsite/local": {
 		"gridsite": "the contract", "internal/input": "ends what is written with its context", root: "error kinds",
 	},
-	"gridsite/ssh":    {"gridsite": "the contract", "internal/input": "bounds key files", root: "error kinds"},
+	"gridsite/ssh": {
+		"gridsite": "the contract", "internal/input": "bounds key files", "internal/shell": "command lines", root: "error kinds",
+	},
 	"gridsite/survey": {"gridsite": "the contract", root: "facts of sites"},
 	"internal/follow": {"api": "asks corrald", root: "shows runs"},
 	"internal/slurm": {
 		"api": "asks corrald", "internal/disk": "replaces notes", "internal/input": "bounds notes",
 		"internal/pause": "before it asks again", "internal/slurm/job": "shows jobs",
 		"internal/slurm/notation": "numbers of jobs", "internal/slurm/step": "orders of jobs",
-		"internal/slurm/submission": "reads what sbatch is asked", root: "error kinds, states of tasks",
+		"internal/slurm/submission": "reads what sbatch is asked", "task": "what tasks are told",
+		root: "error kinds, states of tasks",
 	},
 	"internal/slurm/step": {
 		"internal/input": "bounds orders", "internal/proc": "what descends from a job", "internal/slurm/notation": "names of files",
+		"task": "what workers tell tasks",
 	},
 	"internal/login": {
 		"api": "questions on the wire", "gridsite": "questions of a login", root: "which site, error kinds",
@@ -165,7 +180,10 @@ var edges = map[string]map[string]string{
 		"internal/disk": "replaces indexes and signatures", "internal/input": "bounds what mirrors give",
 		"packages": "what it installs", root: "error kinds",
 	},
-	"workflow/array": {"workflow": "builds one", root: "resources, error kinds"},
+	"workflow/array": {
+		"internal/shell": "words of scripts", "task": "what tasks are told", "workflow": "builds one",
+		root: "resources, error kinds",
+	},
 	"workflow/dax": {
 		"internal/input": "bounds what it reads", "workflow": "feeds its builder", root: "error kinds",
 	},
@@ -195,7 +213,8 @@ var edges = map[string]map[string]string{
 	"embedded/executor": {
 		"embedded/wire": "reasons that fit into a message", "internal/cgroup": "measures tasks that run for long",
 		"internal/disk":      "removes what tasks leave",
-		"internal/execution": "jobs and their results", "internal/proc": "what tasks have of memory", root: "error kinds",
+		"internal/execution": "jobs and their results", "internal/proc": "what tasks have of memory",
+		"task": "what tasks are told", root: "error kinds",
 	},
 	"embedded/link":   {"embedded/wire": "dials in", root: "lost hosts, error kinds"},
 	"examples/lambda": {}, // its test makes the workflow
@@ -208,7 +227,7 @@ var edges = map[string]map[string]string{
 	},
 	"gridsite/slurm": {
 		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
-		"gridsite/survey": "what the cluster has", root: "what its options are called",
+		"gridsite/survey": "what the cluster has", "internal/shell": "command lines", root: "what its options are called",
 	},
 	"internal/pilot/process": {
 		"broker": "how a pool reaches a node", "internal/order": "what a worker of an HTCondor pool is told",
@@ -248,7 +267,7 @@ var edges = map[string]map[string]string{
 	},
 	"gridsite/gridsitetest": {
 		"gridsite": "what every back end must do", "gridsite/fork": "runs jobs on this machine",
-		"gridsite/local": "reaches this machine", "internal/programs": "finds the scripts",
+		"gridsite/local": "reaches this machine", "internal/programs": "finds the scripts", "internal/shell": "what jobs run",
 		root: "kinds of errors tell whether anything was done",
 	},
 	"internal/demo": {
@@ -297,7 +316,8 @@ var edges = map[string]map[string]string{
 		"clustering": "which tasks are a job", "internal/disk": "where runs are", "internal/execution": "decides",
 		"internal/input": "bounds what it reads of a run's directory", "internal/pause": "before another try",
 		"internal/script": "runs scripts", "internal/store": "keeps runs", "profile": "what was measured",
-		"internal/rerun": "what has to run again", "dag": "graphs without edges",
+		"internal/usage": "what tasks took",
+		"internal/rerun": "what has to run again", "task": "what tasks are told", "dag": "graphs without edges",
 		"workflow": "what to run", "workflow/dagman": "rescue files", "workflow/wfformat": "its document",
 		root: "runs",
 	},
@@ -309,9 +329,10 @@ var edges = map[string]map[string]string{
 		"api": "what it answers", "internal/pause": "between looks", root: "tasks, error kinds",
 	},
 	"internal/script":           {},
+	"internal/shell":            {},
 	"internal/slurm/notation":   {},
 	"internal/slurm/submission": {"internal/slurm/notation": "what options say"},
-	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes"},
+	"internal/slurm/job":        {"internal/slurm/notation": "ids, times, sizes", "task": "causes", root: "states of tasks"},
 	"internal/scale": {
 		"api": "requests for glideins", "cost": "how far an allocation goes",
 		"internal/execution": "when workers take no more",
@@ -388,37 +409,55 @@ var edges = map[string]map[string]string{
 		"api": "the contract", "internal/output": "waits for what tasks print", "internal/request": "judges requests",
 		"internal/rest": "answers requests", "internal/run": "has the tasks", "internal/store": "keeps answers", root: "runs",
 	},
+	"internal/events": {
+		"api": "events on the wire", "internal/pause": "between looks", "internal/rest": "answers requests",
+		"internal/store": "says what changed", root: "sites, glideins, runs",
+	},
+	"internal/metrics": {
+		"internal/pause": "before another look", "internal/store": "what is there, and its history", root: "states, phases",
+	},
+	"internal/server/account": {
+		"api": "the contract", "internal/rest": "answers requests", "internal/store": "what was held and taken",
+		"internal/usage": "adds it up",
+	},
 	"internal/server": {
-		"api": "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
+		"internal/events": "tells what changes", "internal/metrics": "answers Prometheus",
+		"internal/server/account": "adds up core-hours",
+		"api":                     "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/draft": "makes plans", "internal/gate": "who is registered",
 		"internal/login": "keeps logins", "internal/provision": "glideins of a plan, ledgers",
-		"internal/reach": "goes to sites", "internal/request": "judges requests", "internal/rest": "answers requests",
+		"internal/queueing": "statistics of waits", "internal/reconcile": "what becomes of a glidein next",
+		"internal/recorded": "what that depends on",
+		"internal/reach":    "goes to sites", "internal/request": "judges requests", "internal/rest": "answers requests",
 		"internal/run": "starts runs", "internal/scale": "ends scales",
 		"internal/server/tasks": "answers about tasks of runs", "internal/store": "everything else",
 		"packages": "orders versions", "plan": "reads plans", root: "nouns",
 	},
 	"bench/peer": {},
+	"bench/rig": {
+		"api": "asks corrald", "internal/personal": "starts corrald", "internal/xdg": "a layout in a temporary folder",
+	},
 	"bench": {
-		"api": "asks corrald", "bench/peer": "others beside Corral", "cost": "budgets", "internal/disk": "where it measures",
-		"internal/personal": "starts corrald", "plan": "reads plans", "planner/revision": "the words of news",
-		"internal/version": "names what it measured", "internal/xdg": "a layout in a temporary folder",
+		"api": "asks corrald", "bench/peer": "others beside Corral", "bench/rig": "begins and ends", "cost": "budgets",
+		"internal/disk": "where it measures", "internal/personal": "names what every corrald has", "plan": "reads plans",
+		"planner/revision": "the words of news", "internal/version": "names what it measured",
 		"workflow": "makes workflows", "workflow/wfformat": "writes them", root: "runs and their reports",
 	},
 	"bench/growth": {
-		"internal/execution": "ranks and drains", "workflow": "makes workflows", "workflow/wfformat": "writes and reads them",
+		"bench/rig": "begins and ends", "internal/execution": "ranks and drains", "workflow": "makes workflows", "workflow/wfformat": "writes and reads them",
 		root: "counts of tasks",
 	},
-	"bench/shim": {}, // nothing but commands that users have; its test asks internal/programs
+	"bench/shim": {"bench/rig": "begins and ends, starts corrald"}, // and nothing but commands that users have
 	"bench/schedules": {
-		"api": "asks corrald", "clustering": "how tasks become jobs", "dag": "list schedules",
-		"internal/execution": "the work that is played", "internal/personal": "starts corrald",
-		"internal/xdg": "a layout in a temporary folder", "plan": "a cluster and a site", "sim": "plays workflows",
+		"api": "asks corrald", "bench/rig": "begins and ends, starts corrald", "clustering": "how tasks become jobs",
+		"dag": "list schedules", "internal/execution": "the work that is played",
+		"internal/personal": "names what every corrald has", "plan": "a cluster and a site", "sim": "plays workflows",
 		"workflow": "makes workflows", "workflow/format": "reads published ones", "workflow/wfformat": "writes them",
 		root: "runs and their reports",
 	},
-	"bench/streams": {"api": "times of tasks", root: "reports of runs"},
+	"bench/streams": {"api": "times of tasks", "bench/rig": "begins and ends, starts corrald", root: "reports of runs"},
 	"bench/evidence": {
-		"cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",
+		"bench/rig": "begins and ends", "cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",
 		"plan": "problems and plans", "planner": "makes plans", "planner/bound": "beside plans",
 		"planner/drawn":      "problems for its cases",
 		"planner/montecarlo": "judges and compares them", "profile": "estimates of tasks", "sim": "how runtimes differ",
@@ -426,8 +465,8 @@ var edges = map[string]map[string]string{
 	},
 	"cmd/corral": {
 		"api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
-		"internal/input": "bounds the files that a command names", "internal/personal": "verbs up and down",
-		"internal/picture": "draws plans", "internal/report": "verb report", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
+		"internal/input": "bounds the files that a command names", "internal/pause": "before it listens again", "internal/personal": "verbs up and down",
+		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
 		"workflow":           "verb workflow",
@@ -446,7 +485,7 @@ var edges = map[string]map[string]string{
 		"gridsite/headnode": "wires it", "gridsite/local": "wires it", "gridsite/slurm": "wires it",
 		"gridsite/ssh": "wires it", "internal/condorpool": "wires it", "internal/depot": "wires it",
 		"internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
-		"internal/gate":  "wires it",
+		"internal/gate": "wires it", "internal/metrics": "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
 		"internal/reach": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it", "internal/stream": "wires it",
 		"internal/server": "wires it", "internal/store": "wires it", "internal/version": "--version",

@@ -28,6 +28,7 @@ var homes = map[string]home{
 	"github.com/jlaffaye/ftp":               {packages: []string{"staging/ftp"}, why: "FTP, which the pilot must not carry"},
 	"github.com/labstack/echo/v4":           {packages: []string{"internal/rest"}, why: "routes; one home, so that the next major version is a local change"},
 	"github.com/pkg/sftp":                   {packages: []string{"staging/sftp"}, why: "SFTP over a channel of the ssh transport"},
+	"github.com/prometheus/client_golang":   {packages: []string{"internal/metrics"}, why: "what Prometheus scrapes"},
 	"github.com/rogpeppe/go-internal":       {tests: true, why: "scripts that run the programs"},
 	"github.com/urfave/cli/v2":              {packages: []string{"cmd/corral", "cmd/corrald", "cmd/pilot"}, why: "flags and help belong to programs"},
 	"golang.org/x/crypto":                   {packages: []string{"gridsite/ssh"}, why: "the ssh transport"},

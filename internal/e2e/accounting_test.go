@@ -9,6 +9,7 @@ import (
 	"os"
 	osuser "os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -99,7 +100,8 @@ func TestSlurmAccountingHasTheLastWord(t *testing.T) {
 	say(t, cluster, "scontrol", "update", "NodeName="+nodes[3], "State=DOWN", "Reason=test")
 	for name, j := range jobs {
 		gridsitetest.Until(t, name+" to be "+j.says, func() bool {
-			return strings.HasPrefix(say(t, cluster, "sacct", "-nPX", "-j", j.id, "-o", "State"), j.says)
+			return strings.HasPrefix(say(t, cluster, "sacct", "-nPX", "-j", j.id, "-o", "State"), j.says) &&
+				!slices.Contains(strings.Fields(say(t, cluster, "squeue", "-h", "-t", "running,completing", "-o", "%A")), j.id)
 		})
 	}
 	_ = cluster.Command("scontrol", "update", "NodeName="+nodes[3], "State=RESUME").Run() // it may have come back by itself

@@ -165,7 +165,7 @@ func TestRelay(t *testing.T) {
 	t.Parallel()
 	h := newHeaded(t, 5*time.Minute)
 	h.timed("workers of both kinds", func() { h.bothKinds() })
-	h.timed("1,000 tasks, and a dead sshd meanwhile", h.thousandTasks)
+	h.timed("1,000 tasks, 500 that stream, and a dead sshd meanwhile", h.acrossOutage)
 	h.timed("ten jobs", h.tenJobs)
 	h.timed("all goes", func() { h.must("down", "--force") })
 	if left, err := os.ReadDir(h.open + "/site"); !os.IsNotExist(err) {
@@ -189,19 +189,29 @@ func (h *headed) bothKinds() (embedded, condor string) {
 	return embedded, condor
 }
 
-// thousandTasks runs them while the sshd is killed, and comes back.
-func (h *headed) thousandTasks() {
+// acrossOutage runs tasks on both kinds of workers, through HTCondor streamed, while the sshd is killed, and comes back.
+func (h *headed) acrossOutage() {
 	h.t.Helper()
-	run := h.must("run", h.workflow("thousand", steps(1000, 20*time.Millisecond)...), "--detach", "-q")
-	h.until("some tasks are done", 2*time.Minute, func() bool { return h.run(run).Tasks.Done >= 50 })
+	begin := func(tasks int, flags ...string) string {
+		flow := h.workflow(fmt.Sprintf("steps%d", tasks), h.behind("go", 50, steps(tasks, 20*time.Millisecond))...)
+		return h.must(append([]string{"run", flow, "--detach", "-q"}, flags...)...)
+	}
+	runs := map[string]int{begin(1000): 1000, begin(500, "--cluster", "mine", "--stream"): 500}
+	for run := range runs {
+		h.until("some tasks are done", 2*time.Minute, func() bool { return h.run(run).Tasks.Done >= 50 })
+	}
 	h.stopSSHD()
 	h.until("corrald notices", time.Minute, func() bool {
 		return read[corral.Site](h.user, "site", "show", "hpc").Trouble.Why != ""
 	})
+	h.let("go")
 	h.startSSHD()
-	h.must("runs", "wait", run)
-	got := h.run(run)
-	if got.State != corral.RunSucceeded || got.Tasks.Done != 1000 || got.Report.Requeued != 0 {
-		h.t.Errorf("run is %s with %d tasks done and %d requeued, want SUCCEEDED with 1000 and none: %s", got.State, got.Tasks.Done, got.Report.Requeued, got.Reason)
+	for run, tasks := range runs {
+		h.must("runs", "wait", run)
+		got := h.run(run)
+		if got.State != corral.RunSucceeded || got.Tasks.Done != tasks || got.Report.Requeued != 0 {
+			h.t.Errorf("run %s is %s with %d tasks done and %d requeued, want SUCCEEDED with %d and none: %s",
+				run, got.State, got.Tasks.Done, got.Report.Requeued, tasks, got.Reason)
+		}
 	}
 }

@@ -242,6 +242,9 @@ func (u *user) workflow(name string, tasks ...task) string {
 		if k.memory != 0 {
 			x["memory_mib"] = k.memory
 		}
+		if k.gpus != 0 {
+			x["gpus"] = k.gpus
+		}
 		spec = append(spec, m{"name": "step", "id": k.id, "parents": append([]string{}, k.parents...), "children": []string{},
 			"inputFiles": append([]string{}, k.in...), "outputFiles": append([]string{}, k.out...), "x-corral": x})
 		exec = append(exec, m{"id": k.id, "runtimeInSeconds": 0, "coreCount": 1, "command": m{"program": "sh", "arguments": []string{"-c", k.script}}})
@@ -264,7 +267,7 @@ type task struct {
 	id, script       string
 	parents, in, out []string
 	estimate         time.Duration
-	memory           int
+	memory, gpus     int
 	bytes            int // of each output; 0: not known
 }
 

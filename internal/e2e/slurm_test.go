@@ -75,7 +75,8 @@ func (u *user) wantShared(run string, workers []corral.Worker) {
 	u.t.Helper()
 	done := map[string]int{}
 	for _, k := range read[[]api.Task](u, "runs", "tasks", run) {
-		done[k.Worker]++
+		worker, _, _ := strings.Cut(k.Worker, "+") // behind it is the number of a worker job
+		done[worker]++
 	}
 	for _, w := range workers {
 		if done[w.ID] == 0 {
@@ -159,7 +160,7 @@ func (u *user) eightWorkers(slurm *gridsitetest.Slurm) (sshd *gridsitetest.SSHD,
 	return sshd, root
 }
 
-// The same on an HTCondor pool.
+// The same on an HTCondor pool, whose jobs tasks are, and into whose worker jobs they stream. One pilot has GPUs.
 func TestCondorSlurmSite(t *testing.T) {
 	t.Parallel()
 	u := newCondorUser(t)
@@ -169,8 +170,9 @@ func TestCondorSlurmSite(t *testing.T) {
 	u.timed("up", func() { u.upAsOwner(); u.startPool(t) })
 	u.must("site", "create", "hpc", "--contact", "ssh://"+login(t)+"@127.0.0.1:"+sshd.Port, "--batch", "slurm", "--root", root)
 	var glideins []string
-	for range 3 {
-		glideins = append(glideins, u.must("glidein", "create", "--site", "hpc", "--cluster", "mine", "--hosts", "2", "--memory", "256MiB", "--walltime", "20m", "-q"))
+	for _, shape := range [][]string{{"--cpus", "2", "--gpus", "2"}, {"--hosts", "2"}, {"--hosts", "2"}} {
+		create := []string{"glidein", "create", "--site", "hpc", "--cluster", "mine", "--memory", "256MiB", "--walltime", "20m", "-q"}
+		glideins = append(glideins, u.must(append(create, shape...)...))
 	}
 	glideins = append(glideins, u.must("glidein", "create", "--site", "here", "--cluster", "mine", "-q"))
 	u.timed("workers", func() {
@@ -179,20 +181,39 @@ func TestCondorSlurmSite(t *testing.T) {
 		}
 	})
 	workers := u.workers()
-	if len(workers) != 7 {
-		t.Errorf("%d workers, want seven: %+v", len(workers), workers)
+	if len(workers) != 6 {
+		t.Errorf("%d workers, want six with seven cpus: %+v", len(workers), workers)
 	}
-	u.timed("run", func() {
-		run := u.must("run", u.workflow("steps", meeting(0, 7, u.open)...), "--cluster", "mine", "-q")
-		got := u.run(run)
-		if got.State != corral.RunSucceeded {
-			t.Errorf("run is %s: %s", got.State, got.Reason)
-		}
-		wantOutputs(t, got.Dir, 7)
-		u.wantShared(run, workers)
-	})
+	u.timed("run", func() { u.wantShared(u.meet("jobs", 7, 0), workers) })
+	u.timed("streamed run", func() { u.wantShared(u.meet("streamed", 7, 0, "--stream"), workers) })
+	u.timed("streamed run that needs GPUs", func() { u.meet("gpus", 2, 1, "--stream") })
+	if devices := []string{u.content("gpus/device.t000"), u.content("gpus/device.t001")}; !slices.Equal(slices.Sorted(slices.Values(devices)), []string{"0", "1"}) {
+		t.Errorf("two tasks at once have the GPUs %q, want one each of 0 and 1", devices)
+	}
 	u.timed("down", func() { u.must("down") })
 	u.wantNothingAt(slurm, sshd, root)
+}
+
+// meet runs tasks with so many GPUs each that end when all of them have begun, with files in a folder of this name. Each
+// writes there which GPUs it has.
+func (u *condorUser) meet(name string, tasks, gpus int, flags ...string) (run string) {
+	u.t.Helper()
+	dir := filepath.Join(u.open, name)
+	if err := errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777)); err != nil {
+		u.t.Fatal(err)
+	}
+	all := meeting(0, tasks, dir)
+	for i := range all {
+		all[i].gpus = gpus
+		all[i].script = fmt.Sprintf("echo $CUDA_VISIBLE_DEVICES >%s/device.%s; ", dir, all[i].id) + all[i].script
+	}
+	run = u.must(append([]string{"run", u.workflow(name, all...), "--cluster", "mine", "-q"}, flags...)...)
+	got := u.run(run)
+	if got.State != corral.RunSucceeded {
+		u.t.Errorf("run %s is %s: %s", name, got.State, got.Reason)
+	}
+	wantOutputs(u.t, got.Dir, tasks)
+	return run
 }
 
 // behindSSH is that of a user, for whoever has the pool: here and there nobody is root, whose jobs HTCondor refuses.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // An sshUser has a site behind a real sshd, and an encrypted key for it.
@@ -40,11 +41,8 @@ func newSSHUser(t *testing.T, env ...string) *sshUser {
 // typing runs the client on a terminal, where somebody types a line.
 func (u *sshUser) typing(line string, args ...string) (said string, code int) {
 	u.t.Helper()
-	words := []string{filepath.Join(u.bin, "corral")}
-	for _, a := range args {
-		words = append(words, "'"+strings.ReplaceAll(a, "'", `'\''`)+"'")
-	}
-	cmd := exec.Command("script", "-qec", strings.Join(words, " "), "/dev/null")
+	words := append([]string{filepath.Join(u.bin, "corral")}, args...)
+	cmd := exec.Command("script", "-qec", shell.Line(words), "/dev/null")
 	cmd.Env, cmd.Dir, cmd.Stdin = append(u.env, "SHELL=/bin/sh"), u.dir, strings.NewReader(line+"\n")
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Config says where the engine's collaborators are. All fields but Supply and Tokens are required.
+// Config says where the engine's collaborators are. All fields but Supply, Tokens and Steps are required.
 type Config struct {
 	Key     gate.Key            // makes the attempts' tokens
 	Address gate.Address        // where workers dial in
@@ -23,6 +23,29 @@ type Config struct {
 	Catalog *depot.Catalog      // where worker packages and pilot binaries come from
 	Supply  depot.Supply        // how packages get to sites
 	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the usual ones
+	Steps   Steps               // is told of each step of a site's loop
+}
+
+// Steps is told what the loops of sites do; functions that are nil are not called. They are called by the loops'
+// goroutines, and must not wait.
+type Steps struct {
+	Began func(site string)
+	Ended func(site string, took time.Duration, err error) // err is nil also if the world had changed meanwhile
+}
+
+// begin tells of a step that begins, and returns what tells of its end.
+func (s Steps) begin(site string) (ended func(time.Duration, error)) {
+	if s.Began != nil {
+		s.Began(site)
+	}
+	return func(took time.Duration, err error) {
+		if corral.KindOf(err) == corral.Conflict {
+			err = nil // it decides again at once
+		}
+		if s.Ended != nil {
+			s.Ended(site, took, err)
+		}
+	}
 }
 
 // usualTokens are good for a day in the queue, and for a clock, or a batch system, that is late by minutes.

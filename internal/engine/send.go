@@ -88,7 +88,7 @@ func (s *sender) send(ctx context.Context, w turn, job corral.Job) (corral.JobEv
 	if refused := refusal(err); refused != nil {
 		return corral.JobEvent{
 			Move: corral.JobEnd, Outcome: corral.OutcomeFailed,
-			Transient: refused.Transient, Reason: "the site refused it: " + refused.Text,
+			Transient: refused.Transient, Failure: refused.Class, Reason: "the site refused it: " + refused.Text,
 		}, nil
 	}
 	if err != nil {

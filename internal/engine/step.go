@@ -33,6 +33,7 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	if w.Site.State == corral.SiteDeleted && len(live) == 0 {
 		return 0, errNothingLeft
 	}
+	ended := l.e.cfg.Steps.begin(w.Site.Name)
 	l.line.begin()
 	if err = l.trouble.knock(ctx, w.Site); err == nil {
 		err = l.serve(ctx, w)
@@ -43,6 +44,7 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 		err = errors.Join(err, l.drainFromAfar(ctx, w))
 	}
 	l.e.lg.Debug(Stepped, "site", l.line.id, "commands", l.line.commands, "took", time.Since(now))
+	ended(time.Since(now), err)
 	switch {
 	case err != nil && w.Site.State == corral.SiteDeleted && ctx.Err() == nil:
 		return pollSoon, l.giveUp(ctx, now, live, err)

@@ -125,6 +125,7 @@ func sighting(st gridsite.JobStatus) reconcile.Sighting {
 		Phase:     reconcile.Phase(st.Phase),
 		Exit:      st.Exit,
 		Killed:    reconcile.Killed(st.Killed),
+		Says:      st.Says,
 		StartedAt: st.StartedAt.UTC(),
 		EndedAt:   st.EndedAt.UTC(),
 	}

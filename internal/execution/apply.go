@@ -124,6 +124,10 @@ func (x *Execution) finished(o *Outcome, at Msec) (over []int64) {
 	}
 	over = leave(x.control, o.Task, nil)
 	x.attempts.measure(o, worker)
+	if x.plan.Open && wanes(x.control, o.Task) { // however it has ended
+		withdraw(x.control, o.Task, true)
+		return over
+	}
 	switch o.Status {
 	case Done, Failed:
 		x.control.ended(o, at)
@@ -156,7 +160,9 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 		lost, began := x.roster.lostWork(back, until)
 		x.attempts.tally.lost += lost
 		for _, e := range began {
-			x.attempts.tally.ran(min(max(e.busyFrom, x.roster.workers[e.worker].ended), until), until)
+			had := x.roster.since(e, until)
+			x.attempts.tally.ran(had.from, had.to)
+			x.attempts.spent.lose(had)
 			suspects[x.book.remaining(e)[0]] = true
 		}
 	}
@@ -164,11 +170,14 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 		tasks := x.book.remaining(e)
 		for _, i := range tasks {
 			over = leave(x.control, i, over)
-			if g.Started {
+			switch {
+			case x.plan.Open && wanes(x.control, i):
+				withdraw(x.control, i, g.Started)
+			case g.Started:
 				lost(x, i, g.Reason, at, suspects[i])
 			}
 		}
-		if !g.Started {
+		if !g.Started { // what has failed just now is released no more
 			x.frontier.loose = append(x.frontier.loose, tasks)
 		}
 	}

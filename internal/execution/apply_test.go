@@ -38,7 +38,8 @@ func anyRecord(t *rapid.T) Record {
 	case 7:
 		return Record{At: at, Retried: rapid.SliceOfN(small, 0, 3).Draw(t, "retried")}
 	case 8:
-		return Record{At: at, Cancelled: &Cancellation{Tasks: rapid.SliceOfN(small, 0, 3).Draw(t, "cancelled"), Why: "?"}}
+		return Record{At: at, Cancelled: &Cancellation{Tasks: rapid.SliceOfN(small, 0, 3).Draw(t, "cancelled"), Why: "?",
+			Await: rapid.Bool().Draw(t, "await")}}
 	}
 	status := rapid.SampledFrom([]Status{Done, Done, Done, Failed, Cut, Cancelled, "?"})
 	return Record{At: at, Finished: &Outcome{

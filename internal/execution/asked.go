@@ -11,7 +11,9 @@ import (
 // ends which is not over. Both are Records like all others, so a replay gives the same state.
 //
 // A task that is to end fails at once, also if it still waits. If it waits in a job that a worker has, for others of
-// that job, it is only marked: it fails when its turn comes, so that these go on.
+// that job, it is only marked: it fails when its turn comes, so that these go on. In an open execution one that a
+// worker has runs until the worker tells that it has ended, which it may take its time for: until then nothing that
+// waits for it begins, and it is not tried again beside itself.
 //
 // What is tried again of a subworkflow that is over, that is all of it that is not done, as when it has retries.
 
@@ -19,6 +21,7 @@ import (
 type Cancellation struct {
 	Tasks []int32 `json:"i"`
 	Why   string  `json:"why"`
+	Await bool    `json:"await,omitempty"` // the end of those that workers have; journals of before did not
 }
 
 // cancelled is what is kept of a task that was cancelled, until it is retried.
@@ -59,7 +62,7 @@ func Retriable(x *Execution, tasks []int) (failed []int32, err error) {
 // Conflict error, but not in an open run: who ends thousands of its short tasks cannot know which are just done.
 func Cancellable(x *Execution, tasks []int) (open []int32, err error) {
 	for _, i := range tasks {
-		_, before := x.attempts.cancelled[int32(i)]
+		before := wanes(x.control, int32(i))
 		switch x.frontier.state(int32(i)) {
 		case dag.Done:
 			if !x.plan.Open {
@@ -109,12 +112,24 @@ func cancel(c *control, r *Cancellation) {
 			continue
 		}
 		c.attempts.cancelled[i] = cancelled{why: r.Why}
-		if e := c.book.of[i]; e != nil && e.worker != 0 && c.frontier.state(i) == dag.Waiting {
+		switch e := c.book.of[i]; {
+		case e == nil || e.worker == 0:
+			doom(c, i)
+		case c.frontier.state(i) == dag.Waiting:
 			c.frontier.marked[i], c.attempts.notes[i] = true, r.Why
-		} else {
+		case r.Await && c.plan.Open:
+			c.attempts.notes[i], c.attempts.causes[i] = r.Why, Withdrawn
+			c.kills = append(c.kills, e.seq)
+		default:
 			doom(c, i)
 		}
 	}
+}
+
+// wanes reports whether a task was cancelled and has not been tried again since: if it is not over, it is to end.
+func wanes(c *control, i int32) bool {
+	_, is := c.attempts.cancelled[i]
+	return is
 }
 
 // reap ends the marked tasks whose turn has come.
@@ -132,9 +147,8 @@ func reap(c *control) {
 // doom ends a cancelled task: it fails, and the job that it is in is to be killed. Tasks after it in an ordered job
 // leave that, too: until the kill gets there one may have begun, so that their attempts count as made.
 func doom(c *control, i int32) {
-	was, e, u := c.attempts.cancelled[i], c.book.of[i], c.units[i]
-	was.begun = e != nil && e.worker != 0 || u != nil && u.stage == stagePost
-	c.attempts.cancelled[i], c.attempts.notes[i] = was, was.why
+	e, u := c.book.of[i], c.units[i]
+	begun := e != nil && e.worker != 0 || u != nil && u.stage == stagePost
 	var behind []int32
 	if e != nil {
 		c.kills = append(c.kills, e.seq)
@@ -143,6 +157,19 @@ func doom(c *control, i int32) {
 		}
 	}
 	c.over = leave(c, i, c.over)
+	withdraw(c, i, begun)
+	for _, k := range behind {
+		if c.frontier.state(k) == dag.Skipped {
+			c.attempts.next(k)
+		}
+	}
+}
+
+// withdraw has a cancelled task fail that is in no job; begun: a worker was given its current attempt.
+func withdraw(c *control, i int32, begun bool) {
+	was := c.attempts.cancelled[i]
+	was.begun = begun
+	c.attempts.cancelled[i], c.attempts.notes[i] = was, was.why
 	delete(c.frontier.ends, i) // of a back-off
 	delete(c.attempts.causes, i)
 	if c.plan.Open {
@@ -154,11 +181,6 @@ func doom(c *control, i int32) {
 	}
 	c.attempts.tally.failed = append(c.attempts.tally.failed, int(i))
 	c.fail(verdict{unit: i, status: -1}, int(i))
-	for _, k := range behind {
-		if c.frontier.state(k) == dag.Skipped {
-			c.attempts.next(k)
-		}
-	}
 }
 
 // begunAfterAll notes that a worker is given an attempt at a task that was cancelled meanwhile, or at one after it in

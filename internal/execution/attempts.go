@@ -34,6 +34,7 @@ type attempts struct {
 	more   map[int32]raise         // memory, of tasks that were killed for it
 	losses map[int32]int           // workers that were lost while the task ran there
 	tally  tally
+	spent  spent
 
 	cancelled map[int32]cancelled // tasks that were, until they are retried
 }
@@ -68,6 +69,7 @@ func newAttempts(p *plan) attempts {
 		notes: map[int32]string{}, longer: map[int32]time.Duration{}, floors: map[int32]int32{},
 		ways: map[int32]Way{}, causes: map[int32]Cause{}, inputs: map[int32][]string{}, more: map[int32]raise{},
 		losses: map[int32]int{}, cancelled: map[int32]cancelled{},
+		spent: spent{hours: map[spentIn]Spent{}},
 	}
 	for i := range a.tasks {
 		a.tasks[i].attempt = 1
@@ -82,6 +84,7 @@ func (a *attempts) current(p Part) bool {
 
 // next gives task i its next attempt number.
 func (a *attempts) next(i int32) {
+	a.spent.again(i, a.stretch(i))
 	a.tasks[i].attempt = max(a.tasks[i].attempt, a.floors[i]) + 1
 }
 
@@ -174,6 +177,7 @@ func (a *attempts) measure(o *Outcome, worker int32) {
 	}
 	if o.Started != 0 { // it ran
 		a.tally.ran(a.span(int(o.Task)))
+		a.spent.use(o.Task, a.stretch(o.Task))
 	}
 }
 

@@ -26,11 +26,11 @@ type control struct {
 	scopes  []scope
 	units   map[int32]*unit // of tasks with scripts
 	scripts scripts
-	parked  map[int]*agenda // :: category → what waits for its turn
-	aborted []int32         // scopes that are to be left, when the record has been applied
-	kills   []int64         // jobs that workers may have, of which some tasks are not to run any more
-	broken  []int32         // subworkflows that failed, in order
-	over    []int64         // jobs that ended by something else than what was told of them
+	parked  parked  // what waits for its category's turn
+	aborted []int32 // scopes that are to be left, when the record has been applied
+	kills   []int64 // jobs that workers may have, of which some tasks are not to run any more
+	broken  []int32 // subworkflows that failed, in order
+	over    []int64 // jobs that ended by something else than what was told of them
 	grown   grown
 }
 
@@ -67,7 +67,7 @@ const (
 // newControl begins with the units that wait for no other.
 func newControl(p *plan, f *frontier, a *attempts, b *book) *control {
 	c := &control{plan: p, frontier: f, attempts: a, book: b, scopes: make([]scope, len(p.scope.outer)),
-		units: map[int32]*unit{}, parked: map[int]*agenda{}, scripts: scripts{plan: p, rounds: map[int32]int32{}}}
+		units: map[int32]*unit{}, scripts: scripts{plan: p, rounds: map[int32]int32{}}}
 	c.scopes[0].stage = stageBody
 	for i := range p.Tasks {
 		if r := p.scope.rules(int32(i)); p.Tasks[i].Done {

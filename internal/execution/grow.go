@@ -351,6 +351,9 @@ func retriableAdded(x *Execution, tasks []int) (over []int32, err error) {
 	}
 	for _, i := range tasks {
 		if x.frontier.state(int32(i)) < dag.Done {
+			if wanes(x.control, int32(i)) {
+				return nil, refused(x, i, "was cancelled and is just ending; it is tried again once it is over")
+			}
 			continue
 		}
 		if other, hopeless := inVain(x.control, int32(i), chosen); hopeless {
@@ -360,6 +363,16 @@ func retriableAdded(x *Execution, tasks []int) (over []int32, err error) {
 		over = append(over, int32(i))
 	}
 	return unique(over), nil
+}
+
+// Past tells in which state a task of an open execution is over, and since when. Of others it is not ok. It costs next
+// to nothing beside Task: most tasks of a run that lives long are over, and most questions are about the others.
+func Past(x *Execution, index int) (state corral.TaskState, since time.Time, ok bool) {
+	st := x.frontier.state(int32(index))
+	if !x.plan.Open || st < dag.Done {
+		return "", time.Time{}, false
+	}
+	return corral.TaskState(st.String()), x.control.grown.tasks[index].over.Time(), true
 }
 
 // tellGrown adds what is known of a task because it was added.
@@ -373,7 +386,7 @@ func tellGrown(x *Execution, i int32, info *TaskInfo) {
 		return
 	}
 	info.OverAt = t.over.Time()
-	if t.begun > x.attempts.tasks[i].ended { // of the last attempt nobody has told
+	if t.begun > x.attempts.tasks[i].ended { // no worker has told of the last attempt
 		info.StartedAt, info.EndedAt = t.begun.Time(), time.Time{}
 	}
 }

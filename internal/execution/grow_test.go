@@ -28,6 +28,7 @@ type openTask struct {
 	over    string // "", done, failed, skipped
 	begun   bool   // ever
 	once    bool
+	ending  bool         // it was cancelled, and its worker has not told of its end
 	started map[int]bool // attempts
 }
 
@@ -138,10 +139,10 @@ func (m *opened) finish(t *rapid.T) {
 	i := j.Tasks[0].Index
 	how := rapid.SampledFrom([]execution.Status{execution.Done, execution.Failed, execution.Cut}).Draw(t, "status")
 	switch {
-	case how == execution.Done:
+	case how == execution.Done && !m.tasks[i].ending:
 		m.tasks[i].over = "done"
-	case how == execution.Failed, m.tasks[i].once:
-		m.tasks[i].over = "failed"
+	case how == execution.Failed, m.tasks[i].once, m.tasks[i].ending:
+		m.tasks[i].over, m.tasks[i].ending = "failed", false
 	}
 	m.tell(execution.Record{Finished: &execution.Outcome{
 		Seq: j.Seq, Task: int32(i), Attempt: int32(j.Tasks[0].Attempt), Status: how, Worker: "w",
@@ -154,10 +155,15 @@ func (m *opened) lose(t *rapid.T) {
 	if !ok {
 		return
 	}
-	if t := &m.tasks[j.Tasks[0].Index]; t.once {
-		t.over = "failed"
+	task := &m.tasks[j.Tasks[0].Index]
+	begun := rapid.Bool().Draw(t, "begun")
+	if task.once && begun || task.ending {
+		task.over, task.ending = "failed", false
 	}
-	m.tell(execution.Record{Returned: &execution.Giveback{Seqs: []int64{j.Seq}, Started: true, Reason: "lost"}})
+	if !begun {
+		delete(task.started, j.Tasks[0].Attempt)
+	}
+	m.tell(execution.Record{Returned: &execution.Giveback{Seqs: []int64{j.Seq}, Started: begun, Reason: "lost"}})
 }
 
 func (m *opened) chosen(t *rapid.T) []int {
@@ -173,15 +179,26 @@ func (m *opened) cancel(t *rapid.T) {
 	if len(open) == 0 {
 		return
 	}
+	await := rapid.Bool().Draw(t, "await")
 	for _, i := range open {
-		if m.tasks[i].over == "done" {
-			t.Fatalf("cancelling %v changes task %d, which is done", chosen, i)
+		task := &m.tasks[i]
+		if task.over == "done" || task.ending {
+			t.Fatalf("cancelling %v changes task %d: %+v", chosen, i, task)
 		}
-		if m.tasks[i].over == "" { // what waits in vain stays skipped
-			m.tasks[i].over = "failed"
+		switch {
+		case task.over != "": // what waits in vain stays skipped
+		case await && m.runs(int(i)):
+			task.ending = true
+		default:
+			task.over = "failed"
 		}
 	}
-	m.tell(execution.Record{Cancelled: &execution.Cancellation{Tasks: open, Why: "why"}})
+	m.tell(execution.Record{Cancelled: &execution.Cancellation{Tasks: open, Why: "why", Await: await}})
+}
+
+// runs reports whether a worker has a task.
+func (m *opened) runs(i int) bool {
+	return slices.ContainsFunc(m.held, func(j execution.Job) bool { return j.Tasks[0].Index == i })
 }
 
 func (m *opened) retry(t *rapid.T) {
@@ -245,12 +262,11 @@ func (m *opened) check(t *rapid.T) {
 		state := m.x.Task(i).State
 		counts[state]++
 		task := &m.tasks[i]
-		running := slices.ContainsFunc(m.held, func(j execution.Job) bool { return j.Tasks[0].Index == i })
 		want := corral.TaskReady
 		switch {
 		case task.over != "":
 			want = corral.TaskState(task.over)
-		case running:
+		case m.runs(i):
 			want = corral.TaskRunning
 		case len(task.pending) > 0:
 			want = corral.TaskWaiting
@@ -307,6 +323,55 @@ func (m *opened) end(t *rapid.T) {
 	for i := range m.tasks {
 		if state := m.x.Task(i).State; state == corral.TaskReady || state == corral.TaskRunning {
 			t.Fatalf("task %d is %s in the end", i, state)
+		}
+	}
+}
+
+// A task that a worker has is over when the worker says so, if it was cancelled so: until then nothing begins that waits
+// for it, and it is not tried again. In journals of before it was over at once.
+func TestCancelledTaskEndsWithItsProcess(t *testing.T) {
+	t.Parallel()
+	ends := map[string]execution.Record{
+		"cancelled": {Finished: &execution.Outcome{Seq: 1, Attempt: 1, Status: execution.Cancelled, Exit: 3, Worker: "w", Started: 3, Ended: 9}},
+		"done":      {Finished: &execution.Outcome{Seq: 1, Attempt: 1, Status: execution.Done, Worker: "w", Started: 3, Ended: 9}},
+		"lost":      {Returned: &execution.Giveback{Seqs: []int64{1}, Started: true, Reason: "lost"}},
+		"returned":  {Returned: &execution.Giveback{Seqs: []int64{1}, Reason: "not begun"}},
+	}
+	for how, end := range ends {
+		for _, await := range []bool{true, false} {
+			m := &opened{x: execution.New(execution.Spec{Open: true}), clock: 1}
+			m.tell(execution.Record{Added: &execution.Addition{Count: 1, Needs: corral.Resources{CPUs: 1}, Estimate: 1000}})
+			m.tell(execution.Record{Added: &execution.Addition{
+				First: 1, Count: 1, Needs: corral.Resources{CPUs: 1}, Estimate: 1000,
+				After: []execution.Wait{{Task: 0, When: execution.Ended}},
+			}})
+			jobs := m.x.Release(m.clock.Time(), execution.Offer{})
+			m.tell(execution.Record{Assigned: &execution.Assignment{Seq: jobs[0].Seq, Worker: "w", Parts: partsOf(jobs[0])}})
+			m.tell(execution.Record{Cancelled: &execution.Cancellation{Tasks: []int32{0}, Why: "by ann", Await: await}})
+			if kills := execution.Kills(m.x); !slices.Equal(kills, []int64{1}) {
+				t.Errorf("%s: jobs %v are killed", how, kills)
+			}
+			at := m.x.Task(0)
+			free := len(m.x.Release(m.clock.Time(), execution.Offer{})) == 1
+			_, retry := execution.Retriable(m.x, []int{0})
+			ending := at.State == corral.TaskRunning && !free && retry != nil
+			if ending != await || at.Cause != execution.Withdrawn || at.Reason != "by ann" {
+				t.Errorf("%s, awaited: %v: %+v, what waits for it is free: %v, retry: %v", how, await, at, free, retry)
+			}
+			if again, err := execution.Cancellable(m.x, []int{0}); len(again) > 0 || err != nil {
+				t.Errorf("%s: it can be cancelled again: %v", how, err)
+			}
+			m.tell(end)
+			at = m.x.Task(0)
+			if at.State != corral.TaskFailed || at.Cause != execution.Withdrawn || at.Reason != "by ann" {
+				t.Errorf("%s, awaited: %v: %+v in the end", how, await, at)
+			}
+			if await && len(m.x.Release(m.clock.Time(), execution.Offer{})) != 1 {
+				t.Errorf("%s: what waits for its end does not begin", how)
+			}
+			if _, err := execution.Retriable(m.x, []int{0}); err != nil {
+				t.Errorf("%s: %v", how, err)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/task"
 )
 
 // StartMargin is how much longer than a job's estimate its worker must stay. Whoever decides whether a worker
@@ -29,8 +30,14 @@ type Task struct {
 	Judged   bool          `json:"judged,omitempty"`     // a POST script looks at its outputs, whatever its exit status
 	Timeout  time.Duration `json:"timeout_ns,omitempty"` // 0: none
 	Estimate time.Duration `json:"estimate_ns"`          // assumed runtime; never 0
-	Dir      string        `json:"dir,omitempty"`        // where it runs; empty: in its own directory
-	Note     string        `json:"note,omitempty"`       // the input whose path is told in its environment; empty: none
+	Manner
+}
+
+// A Manner is how a task runs that was added to an open run. Of others it is zero.
+type Manner struct {
+	Dir   string        `json:"dir,omitempty"`      // where it runs; empty: in its own directory
+	Note  string        `json:"note,omitempty"`     // the input whose path is told in its environment; empty: none
+	Grace time.Duration `json:"grace_ns,omitempty"` // from SIGTERM to SIGKILL; 0: the executor's own
 }
 
 // Streams names the files of the task's output streams, in its directory.
@@ -108,14 +115,14 @@ type Cause string
 
 // OverMemory is the cause of a failure: the worker killed the task, which used more memory than it may. MaxRSSKiB says
 // how much at least.
-const OverMemory Cause = "memory"
+const OverMemory Cause = task.CauseMemory
 
 // Other causes are only told.
 const (
-	OverTime   Cause = "time"        // the worker killed the task, whose time limit was over
-	Withdrawn  Cause = "withdrawn"   // the task was cancelled; only in open runs
-	LostWorker Cause = "lost-worker" // its worker was lost, and it is one that is begun once
-	Never      Cause = "never"       // what it waits for cannot come any more
+	OverTime   Cause = task.CauseTime
+	Withdrawn  Cause = task.CauseWithdrawn
+	LostWorker Cause = task.CauseLostWorker
+	Never      Cause = task.CauseNever
 )
 
 // A Result is the record of one execution of a task, as the worker measured it.

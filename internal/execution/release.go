@@ -28,8 +28,8 @@ func (x *Execution) Release(now time.Time, offer Offer) []Job {
 				}
 			}
 		}
-		for category := range x.plan.Limits {
-			for tasks := turn(x.control, category+1); tasks != nil; tasks = turn(x.control, category+1) {
+		for category, ok := x.control.parked.next(0); ok; category, ok = x.control.parked.next(category) {
+			for tasks := turn(x.control, category); tasks != nil; tasks = turn(x.control, category) {
 				all = append(all, released{tasks, x.plan.urgency(tasks), enter(x, tasks, offer)})
 			}
 		}

@@ -29,7 +29,7 @@ func StreamTerms(c *Clusters) dispatch.Config { return c.cfg }
 // attempt; what lets them in is the token of their cluster's stream. They say on which of the pool's workers they run,
 // whose attempt's fate they share: asked to drain, they drain.
 
-// A streamDoor is where worker jobs come in. The zero value lets nobody in.
+// A streamDoor is where worker jobs come in. The zero value lets none in.
 type streamDoor struct{ streams Streams }
 
 // known returns the stream of a cluster, nil if nothing has needed one so far.
@@ -81,7 +81,7 @@ func (d streamDoor) admit(
 	case subtle.ConstantTimeCompare([]byte(s.TokenDigest()), []byte(cred.TokenDigest)) != 1:
 		return in, corral.ErrorAt(corral.Unauthenticated, at, "the token is not that of worker jobs")
 	case cred.Role == wire.RolePilot:
-		return in, corral.ErrorAt(corral.Forbidden, at, "is no pilot")
+		return in, corral.ErrorAt(corral.Forbidden, at, "is not a pilot")
 	}
 	tag, _, _ := strings.Cut(cred.Holder, "/")
 	v, err := look(tag)
@@ -106,7 +106,7 @@ func (d streamDoor) admitThrough(id corral.ClusterID, q relay.Request) error {
 	case err != nil, !q.Proves(s.TokenDigest()):
 		return corral.ErrorAt(corral.Unauthenticated, place(q.Tag), "is not known here")
 	case q.Target != relay.Workers:
-		return corral.ErrorAt(corral.Forbidden, place(q.Tag), "has no business with a pool")
+		return corral.ErrorAt(corral.Forbidden, place(q.Tag), "may not reach a pool")
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func TestWhoComesInForAWorkerJob(t *testing.T) {
 		"a worker":                  {tag, token, "good/0", wire.RoleWorker, "", ""},
 		"its courier":               {tag, token, "good/0", wire.RoleCourier, "", ""},
 		"a wrong token":             {tag, "guessed", "good/0", wire.RoleWorker, corral.Unauthenticated, "not that of worker jobs"},
-		"a pilot":                   {tag, token, "good/0", wire.RolePilot, corral.Forbidden, "is no pilot"},
+		"a pilot":                   {tag, token, "good/0", wire.RolePilot, corral.Forbidden, "is not a pilot"},
 		"another cluster":           {stream.Tag(pool + 1), token, "good/0", wire.RoleWorker, corral.Unauthenticated, "is not known here"},
 		"no such glidein":           {tag, token, "none/0", wire.RoleWorker, corral.Forbidden, "glidein that is not known"},
 		"another cluster's glidein": {tag, token, "elsewhere/0", wire.RoleWorker, corral.Forbidden, "glidein that is not known"},

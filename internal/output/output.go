@@ -1,11 +1,11 @@
 // Package output tells what the tasks of a run print while it goes on: all in one stream (Next), or one (Await).
 //
-// Both answer a question that waits until there is something to say. Nothing is kept between two questions: who asks
-// brings the place up to which it was told. So a listener costs nothing while nobody asks, and a corrald that is
+// Both answer a question that waits until there is something to say. Nothing is kept between two questions: each brings
+// the place up to which its listener was told. So a listener costs nothing between its questions, and a corrald that is
 // started again goes on with those of the one before.
 //
-// Nobody tells when a process writes into a file. The files of tasks that run are looked at again and again, with
-// pauses that grow with what a look takes.
+// The kernel does not tell when a process writes into a file on any file system: files of running tasks are looked at
+// again and again, with pauses that grow with the time of a look.
 package output
 
 import (
@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -167,9 +168,8 @@ type telling struct {
 	complete bool  // nothing was left out
 }
 
-// newTelling begins to tell of tasks from a place on. The place comes from whoever asks, so it is believed only
-// where it fits: numbers beyond the tasks are dropped, and what is missing counts as not told. A run may have
-// grown since.
+// newTelling begins to tell of tasks from a place on. The place comes from a client, so it is trusted only where it
+// fits: numbers beyond the tasks are dropped, and what is missing counts as not told. A run may have grown since.
 func newTelling(
 	tasks []*api.Task, since api.OutputPlace, ended bool,
 	read func(f File, after, most int64) ([]byte, error),
@@ -289,9 +289,13 @@ func (t *telling) attempt(o *api.OutputFile, ended bool) (whole bool, err error)
 		if err != nil {
 			return false, err
 		}
-		whole = whole && int64(len(text)) < most
-		if end := bytes.LastIndexByte(text, '\n') + 1; !ended && (end > 0 || len(text) < longLine) {
+		all := int64(len(text)) < most
+		whole = whole && all
+		switch end := bytes.LastIndexByte(text, '\n') + 1; {
+		case !ended && (end > 0 || len(text) < longLine):
 			text = text[:end] // the rest of the line comes
+		case !ended || !all:
+			text = text[:len(text)-unfinished(text)] // likewise of a character
 		}
 		if len(text) == 0 {
 			continue
@@ -303,4 +307,17 @@ func (t *telling) attempt(o *api.OutputFile, ended bool) (whole bool, err error)
 		})
 	}
 	return whole, nil
+}
+
+// unfinished is how many bytes at the end of a text are the beginning of a character, of which the rest is missing.
+func unfinished(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }

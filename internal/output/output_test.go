@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -99,6 +100,33 @@ func TestTellingIsBounded(t *testing.T) {
 	}
 	if got.String() != text {
 		t.Errorf("%d bytes were told, want %d", got.Len(), len(text))
+	}
+}
+
+// A text that is too long for an answer is cut between two characters: JSON has no halves of them.
+func TestTellingCutsNoCharacter(t *testing.T) {
+	t.Parallel()
+	text := "a" + strings.Repeat("é", mostBytes)
+	for _, state := range []corral.TaskState{corral.TaskDone, corral.TaskRunning} {
+		tasks := []*api.Task{{ID: "a", State: state, Attempts: 1}}
+		var at api.OutputPlace
+		var got strings.Builder
+		for range 4 {
+			_, out := ask(t, tasks, at, false, files{"a 1 stdout": text})
+			for _, p := range out.Pieces {
+				if !utf8.ValidString(p.Text) {
+					t.Errorf("%s: a piece of %d bytes cuts a character", state, len(p.Text))
+				}
+				got.WriteString(p.Text)
+			}
+			at = out.Next
+		}
+		if !strings.HasPrefix(text, got.String()) || len(text)-got.Len() > longLine {
+			t.Errorf("%s: %d bytes were told, want %d", state, got.Len(), len(text))
+		}
+	}
+	if n := unfinished([]byte("\xa9\xa9\xa9\xa9")); n != 0 {
+		t.Errorf("%d bytes of what is no text are kept back", n)
 	}
 }
 

@@ -248,6 +248,35 @@ func TestPreemptedBySignal(t *testing.T) {
 	}
 }
 
+// Batch systems can be asked for a notice, to the first process of a job or to all. What runs is finished then, and
+// nothing new begins.
+func TestDrainsOnNotice(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	r := newSite(t, s, nil).start()
+	s.workers(1)
+	dir := t.TempDir()
+	file, gate := filepath.Join(dir, "pid"), filepath.Join(dir, "gate")
+	s.submit(fmt.Sprintf("echo $$ >%[1]s.new; mv %[1]s.new %[1]s; until [ -e %[2]s ]; do sleep 0.05; done", file, gate), time.Minute)
+	pidFrom(t, file)
+	for _, pid := range sessionOf(r.cmd.Process.Pid) {
+		if of, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && filepath.Base(of) == filepath.Base(program) {
+			if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := within(t, "the task's end", s.results); got.Status != execution.Done {
+		t.Errorf("the task is %+v, want it done", got)
+	}
+	if rep := r.report(4, corral.OutcomePreempted, false); !strings.Contains(rep.Reason, "gave notice (user defined signal 2)") {
+		t.Errorf("reason %q names no notice", rep.Reason)
+	}
+}
+
 // Batch systems signal every process of a job: then workers hear of it first hand, too.
 func TestPreemptedBySignalToAll(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,8 @@ type supervisor struct {
 	stay   *attempt.Stay
 	told   attempt.Phase // what the workers were told of the stay
 
+	notices <-chan os.Signal // by which the batch system says that it will take the nodes back
+
 	up      *uplink
 	joining *condorworker.Joining // the HTCondor pool; nil: corrald's own
 }
@@ -66,6 +68,10 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 	if s.fanout = fanout; len(fanout.Nodes) > 0 { // only by this name can another attempt ask not to get this node
 		s.me.Host = fanout.Nodes[0]
 	}
+	notices := make(chan os.Signal, 1)
+	signal.Notify(notices, process.Notices...)
+	defer signal.Stop(notices)
+	s.notices = notices
 	s.stay = attempt.NewStay(started, time.Duration(p.Walltime))
 	s.roster = attempt.NewRoster(s.order.Tag, *p, fanout.Nodes, s.me.Host)
 	scratch := filepath.Join(s.dir, scratchDir)
@@ -147,6 +153,8 @@ func (s *supervisor) watch(ctx context.Context) {
 			s.command(c)
 		case a := <-s.up.answers:
 			a.to.Tell(process.Ask{CalledBack: &a.answer})
+		case n := <-s.notices:
+			s.stay.Notice(time.Now(), n.String())
 		case <-stop:
 			stop = nil
 			s.stay.Leave(time.Now(), corral.OutcomePreempted, context.Cause(ctx).Error())

@@ -8,9 +8,11 @@ package proc
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // A Process is one that runs: zombies, which their parents will collect, are left out.
@@ -108,8 +110,29 @@ func read(id int, name string, buffer []byte) []byte {
 // The fields of /proc/PID/stat behind the program's name that count here.
 const (
 	stateField, parentField, groupField = 0, 1, 2
+	beganField                          = 19 // in ticks since the machine was started
 	residentField                       = 21 // in pages
 )
+
+// tick is the unit of times in /proc, on every Linux whatever its kernel counts in.
+const tick = 10 * time.Millisecond
+
+// Began returns when a process began, as the time from the start of the machine to the beginning of a tick; not ok if
+// it has ended. A number that is given again is another process's, which began later.
+func Began(id int) (at time.Duration, ok bool) {
+	var buffer [1024]byte
+	return parseBegan(read(id, "stat", buffer[:]))
+}
+
+// parseBegan reads a line of /proc/PID/stat as parseStat does.
+func parseBegan(stat []byte) (at time.Duration, ok bool) {
+	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(f) <= beganField {
+		return 0, false
+	}
+	ticks, err := strconv.ParseInt(string(f[beganField]), 10, 48)
+	return time.Duration(ticks) * tick, err == nil && ticks >= 0 && ticks < int64(math.MaxInt64/tick)
+}
 
 // parseStat reads a line of /proc/PID/stat. The program's name, in parentheses, may hold anything, even parentheses and
 // blanks.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // stat is a line of /proc/PID/stat that ends with the resident set.
@@ -49,10 +50,33 @@ func FuzzStat(f *testing.F) {
 		if ok && (p.Parent == 0 && !strings.Contains(text, "0") || min(int64(p.Parent), int64(p.Group), p.ResidentBytes) < 0) {
 			t.Errorf("parseStat(%q) = %+v, which is not in it", text, p)
 		}
+		if at, ok := parseBegan([]byte(text)); ok && at < 0 {
+			t.Errorf("parseBegan(%q) = %s", text, at)
+		}
 		if size, _ := parseRollup([]byte(text)); size < 0 {
 			t.Errorf("parseRollup(%q) = %d", text, size)
 		}
 	})
+}
+
+func TestBegan(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"12 (a) b) S 7 12" + strings.Repeat(" 0", 16) + " 250 0 0": 2500 * time.Millisecond,
+		"12 (sh) S 7 12" + strings.Repeat(" 0", 16) + " -1 0 0":    -1,
+		"12 (sh) S 7 12" + strings.Repeat(" 0", 16) + " x 0 0":     -1,
+		"12 (sh) S 7 12": -1,
+		"":               -1,
+	} {
+		if got, ok := parseBegan([]byte(text)); ok != (want >= 0) || ok && got != want {
+			t.Errorf("parseBegan(%q) = %s, %v, want %s", text, got, ok, want)
+		}
+	}
+	parent, ok := Began(os.Getppid())
+	self, okSelf := Began(os.Getpid())
+	if !ok || !okSelf || parent > self {
+		t.Errorf("this process began at %s, %v, and its parent at %s, %v", self, okSelf, parent, ok)
+	}
 }
 
 // Memory of files and what was swapped out does not count; without both of the other two nothing is known.

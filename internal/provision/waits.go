@@ -1,13 +1,12 @@
 package provision
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/queueing"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -15,7 +14,7 @@ import (
 // else all of the queue; none are known without records. What was asked for once is kept, because simulations ask for
 // each pilot of each outcome, from several goroutines.
 func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
-	here := f.waitsIn(queue)
+	here := queueing.In(queue, f.Waits)
 	if len(here) == 0 {
 		return nil
 	}
@@ -34,16 +33,6 @@ func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
 	}
 }
 
-// waitsIn are those of a queue, and those of which the queue is not known.
-func (f Facts) waitsIn(queue string) (here []corral.Wait) {
-	for _, w := range f.Waits {
-		if asked := cmp.Or(w.Queue, w.Default); asked == "" || queue == "" || asked == queue {
-			here = append(here, w)
-		}
-	}
-	return here
-}
-
 // assumed is the wait that a share does not exceed; none where nothing is known.
 func assumed(of plan.Waits, share float64) plan.Wait {
 	return func(shape plan.Shape) time.Duration {
@@ -57,9 +46,7 @@ func assumed(of plan.Waits, share float64) plan.Wait {
 // like returns the waits of pilots with at least half and at most twice so many cpus; all if there are none, or too few
 // for a bound where one is asked for.
 func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
-	near := slices.DeleteFunc(slices.Clone(waits), func(w corral.Wait) bool {
-		return w.Hosts*w.CPUs > 2*cpus || 2*w.Hosts*w.CPUs < cpus
-	})
+	near := queueing.Near(cpus, waits)
 	if len(near) == 0 || c.Bound && !c.bounds(near) {
 		return waits
 	}
@@ -68,7 +55,7 @@ func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
 
 // bounds reports whether the waits are enough for a bound.
 func (c Caution) bounds(waits []corral.Wait) bool {
-	return corral.BoundRests(waits, c.Share) >= corral.BoundNeeds(c.Share)
+	return queueing.BoundRests(waits, c.Share) >= queueing.BoundNeeds(c.Share)
 }
 
 // A Caution is what is assumed of waits, and of the times that pilots take to start up.
@@ -84,9 +71,9 @@ func CautionOf(goal plan.Goal, share float64) Caution { return Caution{share, go
 // spreadOf is how waits are spread. Of those that have not ended yet it is known that they are longer than so far: the
 // longest quantiles may be longer in truth than what is known of them.
 func spreadOf(waits []corral.Wait, c Caution, now time.Time) plan.Spread {
-	quantile := corral.WaitQuantile
+	quantile := queueing.Quantile
 	if c.Bound {
-		quantile = corral.WaitBound
+		quantile = queueing.Bound
 	}
 	return c.ascending(plan.NewSpread(func(share float64) time.Duration {
 		return time.Duration(quantile(waits, share, now).Wait).Round(time.Millisecond)
@@ -109,7 +96,7 @@ func (c Caution) ascending(s plan.Spread) plan.Spread {
 
 // fewWaits says, for the reasons of a plan that rests on bounds, that a queue has seen too few waits for one.
 func (f Facts) fewWaits(c Caution, queue string) []string {
-	here := f.waitsIn(queue)
+	here := queueing.In(queue, f.Waits)
 	if !c.Bound || len(f.Waits) == 0 || c.bounds(here) {
 		return nil
 	}
@@ -122,5 +109,5 @@ func (f Facts) fewWaits(c Caution, queue string) []string {
 	}
 	return []string{fmt.Sprintf("%s ended with a start %s: "+
 		"for a bound that a share of %g does not exceed it takes %d; the longest wait that was seen stands for it",
-		counted(corral.BoundRests(here, c.Share), "wait"), where, c.Share, corral.BoundNeeds(c.Share))}
+		counted(queueing.BoundRests(here, c.Share), "wait"), where, c.Share, queueing.BoundNeeds(c.Share))}
 }

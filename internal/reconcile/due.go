@@ -43,7 +43,10 @@ func glideinTimes(now time.Time, w World) []time.Time {
 		times = append(times, g.NotBefore, g.Resubmit.Deadline, retry)
 		if live := g.Live(); len(live) > 0 {
 			_, retry, _ = g.NextIfExpired(now)
-			times = append(times, retry, overlapAt(g, live[0]))
+			times = append(times, retry)
+			if g.Overlap > 0 && live[0].State == corral.JobRunning {
+				times = append(times, overlapAt(w, g, live[0]))
+			}
 			for _, a := range live {
 				times = append(times, g.LatestStart(a), w.Lifetimes.renewAt(g, a, w.Tokens[a.ID]))
 				if never := w.Hopeless[a.ID]; !never.IsZero() {

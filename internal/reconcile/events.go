@@ -17,6 +17,7 @@ type Sighting struct {
 	Phase     Phase
 	Exit      *int
 	Killed    Killed
+	Says      string // the batch system's own word for the end: TIMEOUT, say; empty: it has none
 	StartedAt time.Time
 	EndedAt   time.Time
 	Report    *Report // what the job itself left behind, once it has ended
@@ -49,6 +50,7 @@ const (
 	ByDisappeared Killed = "disappeared"
 	ByPreemption  Killed = "preempted"
 	ByNode        Killed = "node"
+	ByMemory      Killed = "memory"
 	BySite        Killed = "site"
 )
 
@@ -118,20 +120,32 @@ func started(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 }
 
 // ending says how and when a job ended, and for a pilot which nodes were at fault. A pilot that left a report has named
-// them itself. One that could not even say why it failed blames the node on which it began.
+// them itself. One that could not even say why it failed blames the node on which it began, and so does one that its
+// batch system ended because a node failed: a pilot outlives the other nodes.
 func ending(j corral.Job, s Sighting, now time.Time) corral.JobEvent {
 	e := corral.JobEvent{Move: corral.JobEnd, At: cmp.Or(s.EndedAt, now), SiteJobID: s.ID, ExitStatus: s.Exit}
 	e.Outcome, e.Transient, e.Reason = outcome(j, s)
 	e.Gone = s.Killed != ByNode
-	late := now.Sub(e.At)
-	switch {
-	case j.Kind != corral.PilotJob:
-	case s.Report != nil:
-		e.Lost = losses(s.Report.Lost, late)
-	case s.Node != "" && (e.Outcome == corral.OutcomeFailed || s.Killed == ByDisappeared): // it could not even say why
-		e.Lost = losses([]corral.LostHost{{Node: s.Node, Why: e.Reason}}, late)
+	if j.Kind == corral.PilotJob {
+		e.Lost = losses(s.blamed(e), now.Sub(e.At))
 	}
 	return e
+}
+
+// blamed lists the hosts at fault for the end of a pilot.
+func (s Sighting) blamed(e corral.JobEvent) (lost []corral.LostHost) {
+	if s.Report != nil {
+		lost = s.Report.Lost
+	}
+	began := corral.LostHost{Node: s.Node, Why: e.Reason}
+	switch {
+	case s.Node == "", s.Killed == ByMemory:
+	case s.Killed == ByNode && e.Outcome == corral.OutcomeLost:
+		return append(slices.Clone(lost), began)
+	case s.Report == nil && (e.Outcome == corral.OutcomeFailed || s.Killed == ByDisappeared):
+		return []corral.LostHost{began}
+	}
+	return lost
 }
 
 // lateMost is how much later than it happened the end of a pilot may be seen, for corrald to have been there for it.
@@ -150,30 +164,52 @@ func losses(lost []corral.LostHost, late time.Duration) []corral.LostHost {
 	return lost
 }
 
-// outcome says how a job ended: by its own report if it left one, else by what the batch system knows.
-// Exit statuses come last: what lies between a process and us changes them (papers part 5.1, T2).
+// outcome says how a job ended. A pilot that left for reasons of its own has said which, and is believed. One that was
+// made to leave saw a signal and no reason: the batch system, which sent it, knows better. Exit statuses come last:
+// what lies between a process and us changes them (papers part 5.1, T2).
 func outcome(j corral.Job, s Sighting) (o corral.Outcome, transient bool, reason string) {
+	own := s.Report
 	switch {
-	case s.Report != nil && s.Report.Outcome == corral.OutcomePreempted && j.Asked == corral.AskCancel:
-		return s.removed()
-	case s.Report != nil:
-		return s.Report.Outcome, s.Report.Transient, s.Report.Reason
+	case own != nil && own.Outcome != corral.OutcomePreempted:
+		return own.Outcome, own.Transient, own.Reason
 	case s.Killed == ByCancel || j.Asked == corral.AskCancel:
 		return s.removed()
-	case s.Killed == ByWalltime && j.Kind == corral.PilotJob:
-		return corral.OutcomeExpired, false, "the batch system ended it at its walltime"
-	case s.Killed == ByWalltime:
-		return corral.OutcomeFailed, true, "the batch system ended it at its walltime"
+	}
+	if o, transient, reason = s.ended(j.Kind); o != "" {
+		if s.Says != "" {
+			reason += " (" + s.Says + ")"
+		}
+		return o, transient, reason
+	}
+	switch {
+	case own != nil:
+		return own.Outcome, own.Transient, own.Reason
 	case s.Killed == ByDisappeared:
 		return corral.OutcomeLost, true, "its processes disappeared"
-	case s.Killed == ByNode:
-		return corral.OutcomeLost, true, "a node of it failed"
-	case s.Killed == ByPreemption:
-		return corral.OutcomePreempted, true, "the batch system ended it to make room"
-	case s.Killed == BySite:
-		return corral.OutcomePreempted, true, "the site ended it"
 	}
 	return corral.OutcomeFailed, true, noReport(s)
+}
+
+// ended is the batch system's own word on a job that it ended; without an outcome it has none. Only a pilot is meant to
+// last for its walltime.
+func (s Sighting) ended(kind corral.JobKind) (o corral.Outcome, transient bool, reason string) {
+	switch s.Killed {
+	case ByWalltime:
+		const reason = "the batch system ended it at its walltime"
+		if kind == corral.PilotJob {
+			return corral.OutcomeExpired, false, reason
+		}
+		return corral.OutcomeFailed, true, reason
+	case ByNode:
+		return corral.OutcomeLost, true, "a node of it failed"
+	case ByMemory:
+		return corral.OutcomeFailed, true, "the batch system ended it because it used more memory than it was given"
+	case ByPreemption:
+		return corral.OutcomePreempted, true, "the batch system ended it to make room"
+	case BySite:
+		return corral.OutcomePreempted, true, "the site ended it, for a limit or because somebody asked it to"
+	}
+	return "", false, ""
 }
 
 // removed says how a job ended that was cancelled. One that the site's queue kept for too long has failed:

@@ -37,6 +37,7 @@ type World struct {
 	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → what its glideins need
 	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
 	Lifetimes Lifetimes                 // of new tokens
+	Waits     []corral.Wait             // the site's latest, if a glidein overlaps, in the order of their submission
 	Lost      bool                      // the site's own package is not installed there any more
 	Missed    map[string]time.Time      // :: digest of a package → when a pilot began that did not find it installed
 
@@ -296,28 +297,8 @@ func wantsAttempt(now time.Time, w World, g corral.Glidein, live []corral.Job) (
 		return false, ""
 	}
 	if len(live) > 0 {
-		return wantsOverlap(now, g, live)
+		return wantsOverlap(now, w, g, live)
 	}
 	verdict, notBefore, why := g.Next(now)
 	return verdict == resubmit.Again && !now.Before(notBefore), why
-}
-
-// wantsOverlap reports whether the one live attempt is near its end and the policy will want another:
-// its successor then waits in the queue already (Juve 2012 part 5.1, T4: resubmission after the end
-// lets the pool drop to zero at every expiry).
-func wantsOverlap(now time.Time, g corral.Glidein, live []corral.Job) (bool, string) {
-	if g.Overlap == 0 || len(live) != 1 || live[0].State != corral.JobRunning {
-		return false, ""
-	}
-	if now.Before(overlapAt(g, live[0])) {
-		return false, ""
-	}
-	verdict, notBefore, why := g.NextIfExpired(now)
-	why = fmt.Sprintf("%s, overlapping attempt %d", why, live[0].Number)
-	return verdict == resubmit.Again && !now.Before(notBefore), why
-}
-
-// overlapAt is when the successor of a running attempt is to be submitted.
-func overlapAt(g corral.Glidein, a corral.Job) time.Time {
-	return a.StartedAt.Add(time.Duration(g.Walltime - g.Overlap))
 }

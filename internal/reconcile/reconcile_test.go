@@ -2,10 +2,12 @@ package reconcile
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
@@ -233,6 +235,12 @@ func TestEvents(t *testing.T) {
 		{"its node failed", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed = ByNode }), []corral.JobMove{corral.JobEnd}, corral.OutcomeLost},
 		{"made room", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed = ByPreemption }), []corral.JobMove{corral.JobEnd}, corral.OutcomePreempted},
 		{"ended by the site", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed = BySite }), []corral.JobMove{corral.JobEnd}, corral.OutcomePreempted},
+		{"used too much memory", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed = ByMemory }), []corral.JobMove{corral.JobEnd}, corral.OutcomeFailed},
+		{"killed at the walltime, of which it saw a signal", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed, s.Report = ByWalltime, report(corral.OutcomePreempted) }), []corral.JobMove{corral.JobEnd}, corral.OutcomeExpired},
+		{"its node failed, of which it saw a signal", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed, s.Report = ByNode, report(corral.OutcomePreempted) }), []corral.JobMove{corral.JobEnd}, corral.OutcomeLost},
+		{"somebody ended it, of which it saw a signal", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed, s.Report = BySite, report(corral.OutcomePreempted) }), []corral.JobMove{corral.JobEnd}, corral.OutcomePreempted},
+		{"had nothing to do, and was killed while it left", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed, s.Report = ByWalltime, report(corral.OutcomeIdle) }), []corral.JobMove{corral.JobEnd}, corral.OutcomeIdle},
+		{"saw a signal, of which nobody knows", corral.JobRunning, "", with(end, func(s *Sighting) { s.Killed, s.Report = ByDisappeared, report(corral.OutcomePreempted) }), []corral.JobMove{corral.JobEnd}, corral.OutcomePreempted},
 		{"no report", corral.JobRunning, "", end, []corral.JobMove{corral.JobEnd}, corral.OutcomeFailed},
 		{"missing, may be a delay", corral.JobRunning, "", Sighting{Missing: t0, Visibility: time.Hour}, nil, ""},
 		{"missing, asked to go: may be a delay", corral.JobNew, corral.AskCancel, Sighting{Missing: t0, Visibility: time.Hour}, nil, ""},
@@ -263,6 +271,44 @@ func TestEvents(t *testing.T) {
 				t.Errorf("outcome = %s (%s), want %s", j.Outcome, j.Reason, tt.outcome)
 			}
 		})
+	}
+}
+
+// A node is blamed that failed, as the batch system says, or on which a pilot could not even say why it failed. It is
+// not blamed for what tasks did, or for a signal.
+func TestBlamedNode(t *testing.T) {
+	t.Parallel()
+	preempted := &Report{Outcome: corral.OutcomePreempted, Reason: "terminated signal received"}
+	for _, tt := range []struct {
+		name   string
+		killed Killed
+		says   string
+		report *Report
+		node   string
+		why    string
+	}{
+		{"it failed", ByNode, "NODE_FAIL", nil, "n1", "a node of it failed (NODE_FAIL)"},
+		{"it failed, and the pilot saw a signal", ByNode, "NODE_FAIL", preempted, "n1", "a node of it failed (NODE_FAIL)"},
+		{"the pilot disappeared", ByDisappeared, "", nil, "n1", "its processes disappeared"},
+		{"no report", "", "", nil, "n1", "it left no report"},
+		{"too much memory", ByMemory, "OUT_OF_MEMORY", nil, "", ""},
+		{"its time was over", ByWalltime, "TIMEOUT", preempted, "", ""},
+		{"others needed the room", ByPreemption, "PREEMPTED", preempted, "", ""},
+		{"somebody cancelled it", BySite, "CANCELLED", preempted, "", ""},
+	} {
+		s := Sighting{Known: true, Phase: Ended, StartedAt: t0, EndedAt: t0, Killed: tt.killed, Says: tt.says, Report: tt.report, Node: "n1"}
+		events := Events(corral.Job{Kind: corral.PilotJob, State: corral.JobRunning}, s, t0)
+		e := events[len(events)-1]
+		var want []corral.LostHost
+		if tt.node != "" {
+			want = []corral.LostHost{{Node: tt.node, Why: tt.why}}
+		}
+		if diff := cmp.Diff(want, e.Lost, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if tt.says != "" && !strings.Contains(e.Reason, "("+tt.says+")") {
+			t.Errorf("%s: %q does not say %s", tt.name, e.Reason, tt.says)
+		}
 	}
 }
 
@@ -330,6 +376,16 @@ func drawWorld(t *rapid.T) (World, time.Time) {
 	if rapid.Bool().Draw(t, "condor") {
 		drawNeed(t, &w)
 	}
+	for range rapid.IntRange(0, 4).Draw(t, "waits") {
+		p := waited(time.Duration(rapid.IntRange(0, 7200).Draw(t, "wait")) * time.Second)
+		switch rapid.IntRange(0, 3).Draw(t, "and then") {
+		case 0: // it waits still
+			p.StartedAt = time.Time{}
+		case 1:
+			p.EndedAt, p.StartedAt, p.Outcome = p.StartedAt, time.Time{}, corral.OutcomeRemoved
+		}
+		w.Waits = append(w.Waits, p)
+	}
 	now := rapid.OneOf(rapid.IntRange(0, 10), rapid.IntRange(0, 7200)).Draw(t, "now") // back-offs are short
 	return w, t0.Add(time.Duration(now) * time.Second)
 }
@@ -390,7 +446,7 @@ func TestDue(t *testing.T) {
 		{"nothing", World{}, time.Time{}},
 		{"a circuit breaker", World{Held: corral.Hold{Until: t0.Add(time.Second)}, Glideins: []corral.Glidein{planned}}, t0.Add(time.Second)},
 		{"a planned start", World{Glideins: []corral.Glidein{planned}}, t0.Add(time.Hour)},
-		{"an overlap", World{Glideins: []corral.Glidein{planned, lapped}}, t0.Add(40 * time.Second)},
+		{"an overlap", World{Glideins: []corral.Glidein{planned, lapped}}, t0.Add(35 * time.Second)},
 		{"a back-off", World{Glideins: []corral.Glidein{planned, lapped, lost}}, retry},
 		{"a setup job to be tried again", World{Jobs: []corral.Job{siteJobOver(corral.SetupJob, 1, corral.OutcomeFailed, true)}}, t0.Add(siteJobBackoff)},
 		{"a setup job that ended tomorrow, by a clock that was set back", World{Site: corral.Site{State: corral.SiteStaging}, Jobs: []corral.Job{tomorrow}}, time.Time{}},

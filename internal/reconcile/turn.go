@@ -76,7 +76,7 @@ func candidates(now time.Time, w World) []candidate {
 	var all []candidate
 	for _, g := range w.Glideins {
 		if wants, why := wantsAttempt(now, w, g, g.Live()); wants {
-			all = append(all, candidate{g, why, waitsSince(g)})
+			all = append(all, candidate{g, why, waitsSince(w, g)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return a.since.Compare(b.since) })
@@ -84,7 +84,7 @@ func candidates(now time.Time, w World) []candidate {
 }
 
 // waitsSince is since when a glidein has wanted its next attempt.
-func waitsSince(g corral.Glidein) time.Time {
+func waitsSince(w World, g corral.Glidein) time.Time {
 	since := g.CreatedAt
 	if g.NotBefore.After(since) {
 		since = g.NotBefore
@@ -92,7 +92,7 @@ func waitsSince(g corral.Glidein) time.Time {
 	if n := len(g.Attempts); n > 0 {
 		last := g.Attempts[n-1]
 		if last.Live() {
-			return overlapAt(g, last)
+			return overlapAt(w, g, last)
 		}
 		return last.EndedAt
 	}

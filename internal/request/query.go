@@ -79,6 +79,16 @@ func (q *Query) Number(name string) int64 {
 	return n
 }
 
+// Instant reads a time, as in RFC 3339; absent is the zero time.
+func (q *Query) Instant(name string) time.Time {
+	if !q.Has(name) {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339Nano, q.Text(name))
+	q.checker.invalid(err != nil, name, "%.40q is not a time as in 2006-01-02T15:04:05Z", q.Text(name))
+	return at
+}
+
 // OneOf reads one of the legal values; absent is the first of them.
 func (q *Query) OneOf(name string, legal ...string) string {
 	if !q.Has(name) {
@@ -87,6 +97,30 @@ func (q *Query) OneOf(name string, legal ...string) string {
 	v := q.Text(name)
 	q.checker.invalid(!slices.Contains(legal, v), name, "%q is none of %s", v, strings.Join(legal, ", "))
 	return v
+}
+
+// Some reads a list of legal values, separated by commas, each of which may be there once; absent is all of them.
+func (q *Query) Some(name string, legal ...string) []string {
+	if !q.Has(name) {
+		return legal
+	}
+	some := strings.Split(q.Text(name), ",")
+	for i, v := range some {
+		q.checker.invalid(!slices.Contains(legal, v), name, "%.80q is none of %s", v, strings.Join(legal, ", "))
+		q.checker.invalid(slices.Contains(some[:i], v), name, "%.80q is there twice", v)
+	}
+	return some
+}
+
+// Time reads a time as RFC 3339 has it; absent is the zero time.
+func (q *Query) Time(name string) time.Time {
+	if !q.Has(name) {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, q.Text(name))
+	q.checker.invalid(err != nil || at.Year() < 1970 || at.Year() > 9999, name,
+		"%.80q is not a time such as 2026-11-30T08:00:00Z", q.Text(name))
+	return at
 }
 
 // Labels reads label=KEY=VALUE, any number of times: an object must have all of the labels. So a key with two values

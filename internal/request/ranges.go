@@ -52,6 +52,7 @@ var ranges = map[string]bounds{
 	"task":              {least: 1, most: 1 << 31},
 	"estimate_s":        {most: maxSpanS},
 	"time_limit_s":      {most: maxSpanS},
+	"grace_s":           {most: api.MaxGrace},
 	"disk_mib":          {most: 1 << 30},
 	"priority":          {least: -api.MaxPriority, most: api.MaxPriority},
 	"max_queued":        {most: 1_000_000},

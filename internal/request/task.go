@@ -44,7 +44,7 @@ func CheckNewTask(in api.NewTask) error {
 	k.invalid(in.Elements < 0, "elements", "%d is negative", in.Elements)
 	k.unsatisfiable(in.Elements > api.MaxArray, "elements", "an array of %d is larger than %d", in.Elements,
 		api.MaxArray)
-	k.invalid(in.AtOnce < 0 || in.AtOnce > 0 && in.Elements == 0, "at_once", "it is for an array")
+	k.invalid(in.AtOnce < 0 || in.AtOnce > 0 && in.Elements == 0, "at_once", "it needs an array: give elements")
 	return k.err
 }
 

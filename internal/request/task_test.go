@@ -32,7 +32,7 @@ func TestCheckNewTask(t *testing.T) {
 		{func(in *api.NewTask) { in.After = []api.Wait{{Task: 1, When: "soon"}} },
 			`after[0].when: "soon" is none of started, ended, succeeded, failed`},
 		{func(in *api.NewTask) { in.Elements = api.MaxArray + 1 }, "elements: an array of 100001 is larger than 100000"},
-		{func(in *api.NewTask) { in.AtOnce = 2 }, "at_once: it is for an array"},
+		{func(in *api.NewTask) { in.AtOnce = 2 }, "at_once: it needs an array"},
 	} {
 		in := api.NewTask{Argv: []string{"true"}, Resources: corral.Resources{CPUs: 1}}
 		tc.change(&in)

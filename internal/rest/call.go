@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -83,6 +84,34 @@ func (c *Call) Param(name string) string {
 		return plain
 	}
 	return v // unreachable: net/http refuses a path with a bad escape
+}
+
+// Header returns a header of the request, empty if it has none.
+func (c *Call) Header(name string) string { return c.echo.Request().Header.Get(name) }
+
+// Pass has a handler answer that is not one of ours.
+func (c *Call) Pass(h http.Handler) error {
+	h.ServeHTTP(c.echo.Response(), c.echo.Request())
+	return nil
+}
+
+// Live begins an answer that goes on, and returns what sends a piece of it, at once. A client that does not take a
+// piece within patience is not waited for: send fails, and the connection is of no use any more.
+func (c *Call) Live(media string, patience time.Duration) (send func([]byte) error) {
+	header := c.echo.Response().Header()
+	header.Set(echo.HeaderContentType, media)
+	header.Set(echo.HeaderCacheControl, "no-store")
+	header.Set("X-Accel-Buffering", "no") // nginx would keep events until a buffer is full
+	c.echo.Response().WriteHeader(http.StatusOK)
+	control := http.NewResponseController(c.echo.Response())
+	return func(piece []byte) error {
+		// It fails only in tests without a connection.
+		_ = control.SetWriteDeadline(time.Now().Add(patience))
+		if _, err := c.echo.Response().Write(piece); err != nil {
+			return err
+		}
+		return control.Flush()
+	}
 }
 
 // JSON answers with v.

@@ -17,6 +17,10 @@ import (
 
 // A Router is an http.Handler that answers by its routes.
 type Router struct {
+	// Answered, unless it is nil, is told of each request: with its route, empty if it has none. It is set before the
+	// first request.
+	Answered func(method, route string, status int, took time.Duration)
+
 	lg          *slog.Logger
 	echo        *echo.Echo
 	bodyTimeout time.Duration
@@ -57,7 +61,11 @@ func (rt *Router) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			c.Error(err)
 		}
-		rt.logRequest(c, err, time.Since(begin))
+		took := time.Since(begin)
+		rt.logRequest(c, err, took)
+		if rt.Answered != nil {
+			rt.Answered(c.Request().Method, c.Path(), c.Response().Status, took)
+		}
 		return nil
 	}
 }

@@ -57,7 +57,7 @@ func driven(ctx context.Context, m *Manager, id corral.RunID, fn func(*driver)) 
 			return err
 		}
 		if !first { // its driver went twice
-			return corral.Errorf(corral.Unavailable, "run %d is not to be had now: ask again", id)
+			return corral.Errorf(corral.Unavailable, "run %d is not available now: ask again", id)
 		}
 	}
 }
@@ -83,14 +83,15 @@ func driving(ctx context.Context, m *Manager, id corral.RunID) (*driver, corral.
 	if row, err = readRow(ctx, m.db, id); err != nil || row.State.Over() {
 		return nil, row, err
 	}
-	return nil, row, corral.Errorf(corral.Unavailable, "run %d is not driven now: ask again", id)
+	return nil, row, corral.Errorf(corral.Unavailable, "run %d is not being driven now: ask again", id)
 }
 
 // add adds to the run what a request says, unless it did so before.
 func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
 	p, id := d.state.plan, d.progress.row.ID
 	if p.grown == nil {
-		return api.AddedTasks{}, corral.Errorf(corral.Conflict, "run %d has a workflow: nothing is added to it", id)
+		const why = "run %d has a workflow: no tasks can be added to it"
+		return api.AddedTasks{}, corral.Errorf(corral.Conflict, why, id)
 	}
 	if before, ok := p.grown.keys[of.Key]; ok && of.Key != "" {
 		if before.request != of.Request {
@@ -103,15 +104,16 @@ func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
 		return api.AddedTasks{}, corral.Errorf(corral.Conflict, "run %d is %s", id, state)
 	}
 	if !execution.Takes(d.state.x) {
-		return api.AddedTasks{}, corral.Errorf(corral.Conflict, "run %d is closed: nothing more is added to it", id)
+		const why = "run %d is closed: no more tasks can be added to it"
+		return api.AddedTasks{}, corral.Errorf(corral.Conflict, why, id)
 	}
 	a, err := p.addition(in, of)
 	if err != nil {
 		return api.AddedTasks{}, err
 	}
-	// Intent before effect: the note is nobody's before the record is there, and the record is there before anything
-	// of the task runs. If corrald dies after the first of them, the next addition takes the number and writes its
-	// own note.
+	// Intent before effect: the note belongs to no task before the record is there, and the record is there before
+	// anything of the task runs. If corrald dies after the first of them, the next addition takes the number and writes
+	// its own note.
 	first := len(p.flow.Tasks)
 	if in.Note != "" {
 		if err := p.spoolNote(first, in.Note); err != nil {
@@ -129,7 +131,7 @@ func (d *driver) add(in *api.NewTask, of Once) (api.AddedTasks, error) {
 // close lets nothing more be added.
 func (d *driver) close() (corral.Run, error) {
 	if d.state.plan.grown == nil {
-		const why = "run %d has a workflow: it ends by itself"
+		const why = "run %d has a workflow: it ends by itself and cannot be closed"
 		return corral.Run{}, corral.Errorf(corral.Conflict, why, d.progress.row.ID)
 	}
 	if execution.Takes(d.state.x) {

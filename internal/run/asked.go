@@ -27,6 +27,9 @@ func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID,
 		if err == nil {
 			rec.Retried, err = execution.Retriable(s.x, chosen)
 		}
+		if err == nil {
+			err = s.unnoted(rec.Retried)
+		}
 		return rec, err
 	}
 	row, driven, err := obeyed(ctx, m, id, retry)
@@ -51,8 +54,8 @@ func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID,
 	return row, m.db.Write(ctx, actor, entered(id, "retry of tasks", tasks))
 }
 
-// CancelTasks ends tasks of a run that goes on: those that run are killed, those that wait never start, and what
-// depends on them is skipped.
+// CancelTasks ends tasks of a run that goes on: those that run are asked to end, and killed if they do not; those that
+// wait never start, and what depends on them is skipped.
 func (m *Manager) CancelTasks(ctx context.Context, actor string, id corral.RunID, tasks []string) (corral.Run, error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -63,7 +66,7 @@ func (m *Manager) CancelTasks(ctx context.Context, actor string, id corral.RunID
 		}
 		open, err := execution.Cancellable(s.x, chosen)
 		if len(open) > 0 {
-			rec.Cancelled = &execution.Cancellation{Tasks: open, Why: "cancelled by " + actor}
+			rec.Cancelled = &execution.Cancellation{Tasks: open, Why: "cancelled by " + actor, Await: true}
 		}
 		return rec, err
 	})
@@ -143,8 +146,8 @@ func (p *plan) numbers(ids []string) ([]int, error) {
 	for k, id := range ids {
 		i, ok := p.number(id)
 		if !ok {
-			return nil, corral.ErrorAt(corral.NotFound, "tasks", "run %d has no task %.40q: it has %d, by number",
-				p.run, id, len(p.flow.Tasks))
+			return nil, corral.ErrorAt(corral.NotFound, "tasks",
+				"run %d has no task %.40q: its %d tasks are numbered from 1", p.run, id, len(p.flow.Tasks))
 		}
 		chosen[k] = i
 	}

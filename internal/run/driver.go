@@ -73,6 +73,7 @@ func (d *driver) open(ctx context.Context) error {
 	}
 	d.state, d.sink = state, newSink(d.lg, journal)
 	d.scripts = newScripter(ctx, state.plan, d.sink)
+	d.progress.tab.heard = execution.Heard(state.x)
 	d.watch.Patience = time.Duration(row.Options.Stall)
 	if state.plan.grown != nil && !execution.Takes(state.x) {
 		d.progress.notes.close(row.ID)
@@ -112,11 +113,13 @@ func (d *driver) step(ctx context.Context, now time.Time) (over bool) {
 		if looked {
 			d.split()
 			d.judge(now)
+			d.state.dropSpent(now)
 		}
 		over = d.watch.Stalled(now) && d.end(ctx, corral.RunStall, d.watch.Shortage)
 	}
 	if !over {
 		d.progress.save(ctx, now, d.state.x.Counts(), d.watch.Shortage)
+		d.progress.account(ctx, now, d.state.x)
 	}
 	return over
 }

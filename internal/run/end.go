@@ -38,7 +38,8 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 	if err := d.state.writeFiles(ctx, d.progress.db, created, report); err != nil {
 		d.lg.Warn("writing the run's report", "error", err)
 	}
-	err := d.progress.end(ctx, move, reason, d.state.x.Counts(), report)
+	d.state.dropDone(time.Now()) // what is done is run again only while the run goes on
+	err := d.progress.end(ctx, move, reason, d.state.x, report)
 	if err == nil {
 		d.lg.Info("run is over", "move", move, "reason", reason)
 		return true

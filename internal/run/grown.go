@@ -21,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/task"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -37,6 +38,7 @@ type grown struct {
 	keys   map[string]once // :: idempotency key → what was added under it
 	unless []int           // exit statuses that no retry follows
 	usual  time.Duration   // runtime of a task of which nothing is said
+	swept  time.Time       // when spent notes were looked for last
 }
 
 // A group is tasks that were added together and are alike.
@@ -52,6 +54,7 @@ type body struct {
 	Dir        string            `json:"d,omitempty"`
 	Env        []string          `json:"v,omitempty"`
 	Limit      corral.Seconds    `json:"l,omitempty"`
+	Grace      corral.Seconds    `json:"g,omitempty"`
 	Note       bool              `json:"note,omitempty"`
 	Array      bool              `json:"arr,omitempty"`
 	Attributes map[string]string `json:"at,omitempty"`
@@ -129,9 +132,9 @@ func (g *grown) of(task int) *group {
 
 // complete adds to a task what a workflow's tasks do not have.
 func (g *group) complete(t *execution.Task) {
-	t.Dir, t.Env = g.Dir, slices.Clip(g.Env)
+	t.Dir, t.Env, t.Grace = g.Dir, slices.Clip(g.Env), time.Duration(g.Grace)
 	if g.Array {
-		t.Env = append(t.Env, api.ElementVariable+"="+strconv.Itoa(t.Index-g.first))
+		t.Env = append(t.Env, task.ElementVariable+"="+strconv.Itoa(t.Index-g.first))
 	}
 	if g.Note {
 		t.Note = noteOf(g.first)
@@ -199,7 +202,7 @@ func (p *plan) addition(in *api.NewTask, of Once) (*execution.Addition, error) {
 	first, count := len(p.flow.Tasks), max(1, in.Elements)
 	if count > execution.MostTasks-first {
 		return nil, corral.ErrorAt(corral.Unsatisfiable, "elements", "run %d has %d tasks, and may have %d: "+
-			"begin another one", p.run, first, execution.MostTasks)
+			"start another run", p.run, first, execution.MostTasks)
 	}
 	a := &execution.Addition{
 		First: int32(first), Count: int32(count), Needs: in.Resources, Estimate: p.grown.estimate(in),
@@ -213,8 +216,8 @@ func (p *plan) addition(in *api.NewTask, of Once) (*execution.Addition, error) {
 		a.After = append(a.After, execution.Wait{Task: int32(w.Task - 1), When: execution.When(w.When)})
 	}
 	text, err := json.Marshal(body{
-		Name: in.Name, Argv: in.Argv, Dir: in.Directory, Env: in.Environment, Limit: in.TimeLimit, Note: in.Note != "",
-		Array: in.Elements > 0, Attributes: in.Attributes, Key: of.Key, Request: of.Request,
+		Name: in.Name, Argv: in.Argv, Dir: in.Directory, Env: in.Environment, Limit: in.TimeLimit, Grace: in.Grace,
+		Note: in.Note != "", Array: in.Elements > 0, Attributes: in.Attributes, Key: of.Key, Request: of.Request,
 	})
 	a.Body = text
 	return a, err
@@ -232,13 +235,13 @@ func (g *grown) estimate(in *api.NewTask) execution.Msec {
 	return execution.Msec(max(estimate, shortest).Milliseconds())
 }
 
-// spoolNote writes the note of what is to be added. Until that is in the journal the file is nobody's: the next
-// addition has the same name.
+// spoolNote writes the note of what is to be added. The file belongs to no task until the addition is in the journal:
+// the next addition uses the same name.
 func (p *plan) spoolNote(first int, note string) error {
 	path := filepath.Join(p.dir, executor.DataDir, noteOf(first))
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = os.Remove(path) // a file of before may be an input of somebody
+		err = os.Remove(path) // a task may have an earlier file of that name open
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = os.WriteFile(path, []byte(note), 0o600)

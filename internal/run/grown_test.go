@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/task"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -59,7 +60,7 @@ func TestMostTasks(t *testing.T) {
 // one asks for a task of a second.
 func one(after ...api.Wait) api.NewTask {
 	return api.NewTask{
-		Argv: []string{"true"}, Resources: corral.Resources{CPUs: 1}, Estimate: s(1), After: after,
+		Argv: []string{"true"}, Resources: corral.Resources{CPUs: 1}, TaskTimes: api.TaskTimes{Estimate: s(1)}, After: after,
 	}
 }
 
@@ -256,7 +257,7 @@ func TestRetryInOpenRun(t *testing.T) {
 		w.awaitTasks(row.ID, 1, 3)
 		tasks, err := tasksOf(t, w.manager, row.ID)
 		if err != nil || tasks[0].State != corral.TaskFailed || tasks[1].State != corral.TaskDone ||
-			tasks[2].State != corral.TaskSkipped || tasks[2].Cause != api.CauseNever {
+			tasks[2].State != corral.TaskSkipped || tasks[2].Cause != task.CauseNever {
 			t.Fatalf("tasks %+v, %v", tasks, err)
 		}
 		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"3"}); corral.KindOf(err) != corral.Conflict {
@@ -323,6 +324,131 @@ func TestAwaitTasksOfARunThatIsOver(t *testing.T) {
 		for _, err := range []error{<-heard, AwaitTasks(t.Context(), w.manager, row.ID, asked)} {
 			if corral.KindOf(err) != corral.Conflict {
 				t.Errorf("waiting for a task of a run that was cancelled: %v, want a conflict", err)
+			}
+		}
+	})
+}
+
+// notes lists the notes that a run keeps.
+func notesIn(t *testing.T, row corral.Run) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(row.Dir, executor.DataDir, notesDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// The note of a task that is done goes after a while, and that of an array with the last of its tasks. What is not done
+// keeps its note, and can be tried again. Nothing of that is lost with corrald.
+func TestSpentNotes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newSimCluster(&simWorker{id: "w1", cpus: 2, memoryMiB: 2048})
+		c.run = func(task execution.Task) (execution.Status, time.Duration) {
+			switch {
+			case task.Index == 1 && task.Attempt == 1:
+				return execution.Failed, time.Second
+			case task.Index == 3:
+				return execution.Done, time.Hour
+			}
+			return execution.Done, time.Second
+		}
+		w := newWorld(t, c)
+		defer func() { w.stop() }()
+		row := w.open()
+		in := one()
+		in.Note = "echo"
+		w.add(row.ID, in)
+		w.add(row.ID, in)
+		in.Elements = 2
+		w.add(row.ID, in)
+		in.Elements, in.After = 0, []api.Wait{{Task: 4, When: api.WhenFailed}}
+		w.add(row.ID, in)
+		w.awaitTasks(row.ID, 1, 3)
+		if diff := cmp.Diff([]string{"1", "2", "3", "5"}, notesIn(t, row)); diff != "" {
+			t.Errorf("notes of tasks that are just over (-want +got):\n%s", diff)
+		}
+		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"1"}); err != nil {
+			t.Errorf("a task that is just done is not run again: %v", err)
+		}
+		w.stop()
+		c.restart()
+		w.start()
+		w.awaitTasks(row.ID, 1, 3)
+		<-time.After(noteAge + 2*sweepEvery)
+		if diff := cmp.Diff([]string{"2", "3", "5"}, notesIn(t, row)); diff != "" {
+			t.Errorf("notes (-want +got):\n%s", diff)
+		}
+		_, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"2", "1"})
+		if corral.KindOf(err) != corral.Conflict || !strings.Contains(err.Error(), "task 1 was done more than 5m0s ago") {
+			t.Errorf("retry of a task without its note: %v", err)
+		}
+		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"2"}); err != nil {
+			t.Errorf("retry of a task that failed: %v", err)
+		}
+		w.awaitTasks(row.ID, 1, 5)
+		<-time.After(noteAge + 2*sweepEvery)
+		if diff := cmp.Diff([]string{"5"}, notesIn(t, row)); diff != "" {
+			t.Errorf("notes when all is over (-want +got):\n%s", diff)
+		}
+		in.After = nil
+		w.add(row.ID, in)
+		w.awaitTasks(row.ID, 6, 6)
+		if _, err := Close(t.Context(), w.manager, "ann", row.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.awaitOver(row.ID)
+		if diff := cmp.Diff([]string{"5"}, notesIn(t, row)); diff != "" {
+			t.Errorf("notes of a run that is over (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Whoever asks what has happened since a time is not told of what was over before.
+func TestTasksSince(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newSimCluster(oneWorker())
+		w := newWorld(t, c)
+		defer func() { w.stop() }()
+		row := w.open()
+		w.add(row.ID, one())
+		w.add(row.ID, one(api.Wait{Task: 1, When: api.WhenFailed}))
+		w.awaitTasks(row.ID, 1, 2)
+		<-time.After(time.Minute)
+		since := time.Now()
+		long := one()
+		long.Estimate = s(1000)
+		w.add(row.ID, one())
+		w.awaitTasks(row.ID, 3, 3)
+		w.add(row.ID, long)
+		ids := func(c Choice) (all []string) {
+			t.Helper()
+			c.Limit = 10
+			tasks, _, err := TaskPage(t.Context(), w.manager, row.ID, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, task := range tasks {
+				all = append(all, task.ID)
+			}
+			return all
+		}
+		done := []corral.TaskState{corral.TaskDone}
+		for _, tc := range []struct {
+			choice Choice
+			want   []string
+		}{
+			{Choice{}, []string{"1", "2", "3", "4"}},
+			{Choice{Since: since}, []string{"2", "3", "4"}}, // of what never began nobody knows whether it waits
+			{Choice{Since: since, States: done}, []string{"3"}},
+			{Choice{States: done}, []string{"1", "3"}},
+			{Choice{Since: since.Add(time.Hour), States: done}, nil},
+		} {
+			if diff := cmp.Diff(tc.want, ids(tc.choice)); diff != "" {
+				t.Errorf("%+v (-want +got):\n%s", tc.choice, diff)
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -30,6 +31,7 @@ type progress struct {
 	row    corral.Run // as the store has it, but for progress that is not saved yet
 	saveAt time.Time  // not before this
 	notes  *notes     // for what the store cannot be told
+	tab    tab        // what the tasks took, as far as the store knows
 }
 
 // unsaved reports whether the store does not know these counts, or why nothing runs.
@@ -87,15 +89,20 @@ func (p *progress) cancelled(ctx context.Context) {
 	p.reread(ctx)
 }
 
-// end moves the row of a run that is over. tasks and report are the last word on it.
+// end moves the row of a run that is over. What its execution says of its tasks, and the report, is the last word on
+// it.
 func (p *progress) end(
-	ctx context.Context, move corral.RunMove, reason string, tasks corral.RunTasks, report *corral.RunReport,
+	ctx context.Context, move corral.RunMove, reason string, x *execution.Execution, report *corral.RunReport,
 ) error {
+	tasks, spent := x.Counts(), execution.SpentOf(x, time.Now())
 	return p.db.Write(ctx, actor, func(tx *store.Tx) error {
 		if _, err := tx.MoveRun(p.row.ID, move, reason); err != nil {
 			return err
 		}
-		_, err := tx.SetRun(p.row.ID, tasks, report)
+		if _, err := tx.SetRun(p.row.ID, tasks, report); err != nil {
+			return err
+		}
+		_, err := p.tab.write(tx, p.row.ID, spent)
 		return err
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/pause"
 	"github.com/corral-pilot/corral/internal/script"
+	"github.com/corral-pilot/corral/task"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -151,7 +152,8 @@ func (c *scripter) run(ctx context.Context, call execution.Call) (exit int, err 
 	l := layout{c.plan.dir}
 	return script.Process{
 		Argv: argv, Dir: filepath.Join(l.path(executor.DataDir), s.Dir), Output: l.script(name, call.Post),
-		Env: append(executor.BaseEnv(), "CORRAL_RUN="+strconv.FormatInt(int64(c.plan.run), 10), "CORRAL_TASK="+name),
+		Env: append(executor.BaseEnv(), task.RunVariable+"="+strconv.FormatInt(int64(c.plan.run), 10),
+			task.IDVariable+"="+name),
 	}.Run(ctx)
 }
 

@@ -1,8 +1,10 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -15,6 +17,7 @@ type Choice struct {
 	Limit   int                // so many at most
 	Numbers []Numbers          // in one of these ranges, which ascend and do not overlap; none: any
 	States  []corral.TaskState // in one of these; none: any
+	Since   time.Time          // neither done nor failed before
 }
 
 // Numbers are places of tasks in a run, from First to Last.
@@ -56,9 +59,11 @@ func (c *Choice) page(n int, row func(i int) *api.Task) (tasks []*api.Task, next
 	return tasks, next
 }
 
-// in reports whether a state is one of those that are asked for.
-func (c *Choice) in(state corral.TaskState) bool {
-	return len(c.States) == 0 || slices.Contains(c.States, state)
+// wants reports whether a task is asked for that is in a state, and if that is over, since when; zero: nobody knows.
+func (c *Choice) wants(state corral.TaskState, since time.Time) bool {
+	ended := state == corral.TaskDone || state == corral.TaskFailed
+	return (len(c.States) == 0 || slices.Contains(c.States, state)) &&
+		!(ended && !since.IsZero() && since.Before(c.Since))
 }
 
 // TaskPage lists a page of the tasks of a run, in the order of its workflow. next is where the next page begins after;
@@ -68,8 +73,11 @@ func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
 ) {
 	err = lookThrough(ctx, m, id, func(s *state) {
 		tasks, next = c.page(len(s.plan.flow.Tasks), func(i int) *api.Task {
+			if state, since, over := execution.Past(s.x, i); over && !c.wants(state, since) {
+				return nil
+			}
 			info := s.x.Task(i)
-			if !c.in(info.State) {
+			if !c.wants(info.State, cmp.Or(info.OverAt, info.EndedAt)) {
 				return nil
 			}
 			return s.row(i, &info)
@@ -77,7 +85,7 @@ func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
 	}, func(_ corral.Run, x *index) {
 		all := x.listed()
 		tasks, next = c.page(len(all), func(i int) *api.Task {
-			if !c.in(all[i].State) {
+			if !c.wants(all[i].State, all[i].EndedAt) {
 				return nil
 			}
 			return &all[i]
@@ -96,8 +104,8 @@ func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) erro
 	if d == nil {
 		return leftBehind(ctx, m, id, c)
 	}
-	// The driver ends the wait in the moment in which it applies the last task's end: nobody polls, and who waits for a
-	// task of milliseconds waits no longer than that.
+	// The driver ends the wait in the moment in which it applies the last task's end: nothing polls, and a wait for a
+	// task of milliseconds is over as soon as the task is.
 	w := &taskWait{choice: c, over: make(chan struct{})}
 	asked, err := ask(ctx, d, func(d *driver) { d.state.waits.add(w, d.state.x) })
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
 )
@@ -24,6 +25,7 @@ type Config struct {
 	Reach    *reach.Reach   // gets to sites, those among them that are about to be created and have no id yet
 	Prober   Prober
 	Pools    Pools
+	Metrics  *metrics.Metrics // answers /metrics, and is told of each request
 
 	// BodyTimeout is how long a request's body may take, and a second more for each MiB of it; 0: 30 s.
 	BodyTimeout time.Duration

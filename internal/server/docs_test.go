@@ -47,7 +47,7 @@ var (
 	archived = regexp.MustCompile(`"digest": "sha256:[0-9a-f]{64}",(\s+)"size_bytes": \d+`)
 	session  = regexp.MustCompile(`"session": "\w+\.(\d+)"`)
 	took     = regexp.MustCompile(`"makespan_s": [0-9.e-]+,(\s+"cumulative_task_time_s")`) // of a run; a plan's is exact
-	varying  = regexp.MustCompile(`"(wait_for_workers_s|wait_s|max_s|used|billed|used_core_hours|billed_core_hours)": [0-9.e-]+`)
+	varying  = regexp.MustCompile(`"(wait_for_workers_s|wait_s|max_s|used|billed|used_core_hours|billed_core_hours|allocated_core_hours|idle_core_hours|lost_core_hours)": [0-9.e-]+`)
 )
 
 func readDoc(t *testing.T) string {

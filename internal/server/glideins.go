@@ -13,6 +13,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/recorded"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -35,6 +37,12 @@ func newGlideins(a *rest.Adapter, cfg Config) *glideinHandlers {
 		ID:      func(g corral.Glidein) int64 { return int64(g.ID) },
 		Find: func(c *rest.Call, tx *store.Tx) (corral.Glidein, error) {
 			g, err := rest.Numbered(c, tx.Glidein)
+			if err != nil {
+				return g, err
+			}
+			w, err := recorded.Of(tx, g)
+			outlook := reconcile.Outlook(tx.Now(), w, g)
+			g.Outlook = &outlook
 			return present(cfg.Clusters, g)[0], err
 		},
 		Progress: func(list string) (func(corral.Glidein) api.Progress, error) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	_ "embed"
+	"net/http"
 
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/rest"
@@ -14,11 +15,12 @@ var openAPI []byte
 // healthHandlers answer requests about corrald itself, from supervisors such as systemd as well as from people.
 type healthHandlers struct {
 	*rest.Adapter
-	health api.Health
+	health  api.Health
+	metrics http.Handler
 }
 
 func newHealth(a *rest.Adapter, cfg Config) *healthHandlers {
-	return &healthHandlers{a, api.Health{Status: "ok", Version: cfg.Version, User: cfg.User}}
+	return &healthHandlers{a, api.Health{Status: "ok", Version: cfg.Version, User: cfg.User}, cfg.Metrics.Handler()}
 }
 
 func (h *healthHandlers) routes() []rest.Route {
@@ -26,6 +28,7 @@ func (h *healthHandlers) routes() []rest.Route {
 		rest.Get("/healthz", h.alive),
 		rest.Get("/readyz", h.ready),
 		rest.Get("/openapi.yaml", h.openapi),
+		rest.Get("/metrics", func(c *rest.Call) error { return c.Pass(h.metrics) }),
 	}
 }
 

@@ -86,7 +86,7 @@ var schemas = map[string]any{
 	"NewLogin": api.NewLogin{}, "Login": api.Login{}, "LoginQuestion": api.LoginQuestion{}, "LoginPrompt": api.LoginPrompt{},
 	"SetSite": api.SetSite{}, "Site": corral.Site{}, "Platform": corral.Platform{}, "SiteLimits": corral.SiteLimits{},
 	"SiteFacts": corral.SiteFacts{}, "SiteQueue": corral.SiteQueue{}, "Maintenance": corral.Maintenance{}, "Allowance": corral.Allowance{}, "SiteTrouble": corral.SiteTrouble{}, "BadNode": corral.BadNode{}, "NewForgiveness": api.NewForgiveness{}, "SiteList": api.List[corral.Site]{},
-	"Glidein": corral.Glidein{}, "Policy": resubmit.Policy{}, "GlideinList": api.List[corral.Glidein]{},
+	"Glidein": corral.Glidein{}, "Outlook": corral.Outlook{}, "Policy": resubmit.Policy{}, "GlideinList": api.List[corral.Glidein]{},
 	"Job":     corral.Job{},
 	"Cluster": corral.Cluster{}, "ClusterList": api.List[corral.Cluster]{},
 	"StartCluster": api.StartCluster{}, "Env": api.Env{}, "Variable": api.Variable{},
@@ -110,7 +110,7 @@ var schemas = map[string]any{
 	"DiskUse": api.DiskUse{}, "Task": api.Task{}, "TaskList": api.List[api.Task]{},
 	"Entry": corral.Entry{}, "EntryList": api.List[corral.Entry]{},
 	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},
-	"Ledger": api.Ledger{}, "LedgerLine": cost.Line{},
+	"Usage": api.Usage{}, "UsageRow": api.UsageRow{}, "Ledger": api.Ledger{}, "LedgerLine": cost.Line{},
 	"Health": api.Health{}, "Problem": api.Problem{},
 }
 

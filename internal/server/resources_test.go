@@ -164,6 +164,7 @@ func TestGlideinIsCreated(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("glidein (-want +got):\n%s", diff)
 	}
+	want.Outlook = &corral.Outlook{Next: corral.NextSubmit, Attempt: 1, At: want.NotBefore, Why: "first attempt; " + want.Reason}
 	if got := must(f.Glidein(t.Context(), 1))(t); !cmp.Equal(got, want) {
 		t.Errorf("read back (-want +got):\n%s", cmp.Diff(want, got))
 	}

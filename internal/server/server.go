@@ -9,8 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/events"
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/account"
 	"github.com/corral-pilot/corral/internal/server/tasks"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -50,8 +52,11 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		newPlans(a, cfg).routes(),
 		newProfiles(a).routes(),
 		newScales(a, cfg).routes(),
+		account.Routes(a),
+		events.NewHub(lg, db).Routes(a),
 	)
 	s.Router = rest.NewRouter(lg, cfg.BodyTimeout, s.routes)
+	s.Answered = cfg.Metrics.Answered
 	return s
 }
 

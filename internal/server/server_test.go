@@ -24,6 +24,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
@@ -131,6 +132,7 @@ func start(t testing.TB) *fixture {
 		Reach:    reach.New(f.far.backends(), "0123 me@here"),
 		Prober:   probes{f.far},
 		Pools:    f.drawer,
+		Metrics:  metrics.New(lg, f.db, "test", f.crowd.clusters.Workers),
 	}
 	f.server = server.New(lg, f.db, f.config)
 	socket := filepath.Join(t.TempDir(), "s")

@@ -8,6 +8,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/internal/queueing"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -238,7 +239,7 @@ const maxWaits = 10_000
 func (h *siteHandlers) waits(c *rest.Call) error {
 	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.WaitStats], error) {
 		waits, err := waitsAt(c, tx)
-		return rest.Whole(corral.WaitQuantiles(waits, time.Now()), ""), err
+		return rest.Whole(queueing.Stats(waits, time.Now()), ""), err
 	})
 }
 

@@ -15,13 +15,14 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/slurm/step"
 )
 
 // Note is the file of a folder that says whose jobs its commands are about.
 const Note = ".corral-shim.json"
 
-// numbersPerRun is how many numbers of jobs a run has for itself. So a job's number is no other job's of the same
-// corrald, as programs expect that leave files about which are named by it.
+// numbersPerRun is how many numbers of jobs each run has for itself, so that no two jobs of a corrald share a number:
+// programs name files by it.
 const numbersPerRun = api.MaxOpenTasks + 1
 
 // A Folder is a folder of links by Slurm's names, and the open run of the jobs that are submitted by them.
@@ -34,13 +35,8 @@ type Folder struct {
 	Dir     string       `json:"dir"`     // of the run, on corrald's host; unlike the number it never comes again
 }
 
-// Base is what a task's index and one more are added to for its job's number.
+// Base and a task's number make the number of its job.
 func (f Folder) Base() int64 { return int64(f.Run) * numbersPerRun }
-
-// Names are the commands that stand in a folder.
-func Names() []string {
-	return []string{"sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun"}
-}
 
 // Open reads a folder's note.
 func Open(path string) (Folder, error) {
@@ -48,7 +44,8 @@ func Open(path string) (Folder, error) {
 	f := Folder{Path: path}
 	b, err := input.ReadFile(filepath.Join(path, Note), 64<<10)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, corral.ErrorAt(corral.NotFound, path, "no shim is here: make one with `corral shim slurm %s`", path)
+		const none = "there is no shim here: make one with `corral shim slurm %s`"
+		return f, corral.ErrorAt(corral.NotFound, path, none, path)
 	} else if err != nil {
 		return f, corral.ErrorAt(corral.Invalid, path, "%w", err)
 	}
@@ -61,7 +58,7 @@ func Open(path string) (Folder, error) {
 // Has reports whether a run is the folder's. A corrald that knows nothing of earlier runs gives their numbers again.
 func (f Folder) Has(r corral.Run) bool { return f.Dir == "" || f.Dir == r.Dir }
 
-// Gone is what is to be said of a folder whose run is no more.
+// Gone is the error about a folder whose run corrald does not know any longer.
 func (f Folder) Gone() error {
 	return corral.ErrorAt(corral.Conflict, f.Path, "corrald does not know run %d of this shim: end it with "+
 		"`corral shim close %s`, and make it again", f.Run, f.Path)
@@ -71,24 +68,25 @@ func (f Folder) Gone() error {
 // A name without a slash was found on PATH. In a job CORRAL_SHIM names the folder, however its script was called.
 func Found(name string, getenv func(string) string) (Folder, error) {
 	// Not os.Executable: that is where the links lead to.
-	at := name
-	if filepath.Base(name) == name {
-		var err error
-		if at, err = exec.LookPath(name); err != nil {
-			at = ""
-		}
+	var dirs []string
+	if filepath.Base(name) != name {
+		dirs = append(dirs, filepath.Dir(name))
+	} else if at, err := exec.LookPath(name); err == nil {
+		dirs = append(dirs, filepath.Dir(at))
 	}
-	for _, dir := range []string{filepath.Dir(at), getenv("CORRAL_SHIM")} {
-		if _, err := os.Lstat(filepath.Join(dir, Note)); at != "" && dir != "" && err == nil {
-			dir, err = filepath.Abs(dir)
-			if err != nil {
+	if dir := getenv(step.FolderVariable); dir != "" {
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Lstat(filepath.Join(dir, Note)); err == nil {
+			if dir, err = filepath.Abs(dir); err != nil {
 				return Folder{}, err
 			}
 			return Open(dir)
 		}
 	}
 	return Folder{}, corral.Errorf(corral.NotFound,
-		"no folder of `corral shim slurm` has this command: put its folder first on PATH")
+		"this command is in no folder of `corral shim slurm`: put such a folder first on PATH")
 }
 
 // Claim notes that a folder is to be one of a server and a cluster, unless it is one already, which is returned as it
@@ -103,10 +101,10 @@ func Claim(path, server, cluster string) (f Folder, made bool, err error) {
 	if f, err = Open(path); corral.KindOf(err) != corral.NotFound {
 		return f, false, err
 	}
-	// Without a note what has such a name is somebody else's.
+	// Without a note, a file of such a name belongs to somebody else.
 	for _, name := range Names() {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
-			const has = "it has a file %s already: name a folder of its own"
+			const has = "it already has a file %s: give the shim a folder of its own"
 			return f, false, corral.ErrorAt(corral.Invalid, path, has, name)
 		}
 	}
@@ -164,7 +162,7 @@ func (f Folder) Remove() error {
 			return corral.ErrorAt(corral.Invalid, f.Path, "%w", err)
 		}
 	}
-	// Whoever has it first on PATH finds the commands of the system again, if there are any.
+	// A PATH that begins with the folder leads to the system's own commands again, if there are any.
 	_ = os.Remove(f.Path) // which fails if it holds something else
 	return nil
 }

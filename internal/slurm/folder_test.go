@@ -69,9 +69,11 @@ func TestFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Found("/usr/bin/squeue", func(name string) string { return map[string]string{"CORRAL_SHIM": dir}[name] })
-	if err != nil || got != f {
-		t.Errorf("%+v, %v", got, err)
+	for _, name := range []string{"/usr/bin/squeue", "squeue-that-is-nowhere"} {
+		got, err := Found(name, func(name string) string { return map[string]string{"CORRAL_SHIM": dir}[name] })
+		if err != nil || got != f {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
 	}
 	if _, err := Found("/usr/bin/squeue", func(string) string { return "" }); corral.KindOf(err) != corral.NotFound {
 		t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,19 +32,22 @@ type Stdio struct {
 	Out, Err io.Writer
 }
 
-// A call is one command line that is carried out. It begins with what the shell has given it. Its folder and client are
-// there after open, which comes once the line is known to be right: what is wrong with it is said without corrald, and
-// without a folder.
+// A call is one command line that is being carried out. It begins with what the shell has given; open sets its folder
+// and its client, once the line is known to be right: mistakes in it are told without asking corrald.
 type call struct {
 	Stdio
-	ctx    context.Context // which does not end: whoever interrupts a command ends the process
+	ctx    context.Context // which does not end: an interrupt ends the process
 	name   string          // of the command, without its folder
 	args   []string
 	at     string // as it was called: the folder is found by it
 	folder Folder
 	client *api.Client
-	over   bool // the folder's run is: what it has not begun never will be
+	over   bool   // the folder's run is: what it has not begun never will be
+	title  string // the cluster, where it was named: its name stands above lists
 }
+
+// Names are the commands that stand in a folder.
+func Names() []string { return slices.Sorted(maps.Keys(commands)) }
 
 // commands are what the program can be called by.
 var commands = map[string]func(*call) error{

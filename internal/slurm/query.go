@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -28,15 +29,24 @@ func squeue(c *call) error {
 	if q.Other != "" {
 		return c.tellOther(q.Other)
 	}
-	if err := c.open(); err != nil {
+	for _, name := range strangers(q.Users()) {
+		fmt.Fprintf(c.Err, "squeue: error: Invalid user: %s\n\n", name) // as Slurm, which goes on with the others
+	}
+	if err := openOf(c, q.Clusters); err != nil {
 		return err
 	}
-	jobs, err := c.chosen(q.Filter)
+	now := time.Now()
+	jobs, err := c.chosen(q.Filter, now.Add(-minJobAge))
 	if err != nil {
 		return err
 	}
-	return q.Write(c.Out, jobs, time.Now())
+	q.Title = c.title
+	return q.Write(c.Out, jobs, now)
 }
+
+// minJobAge is for how long squeue and scontrol list a job that is over, unless it is named: as long as a Slurm does
+// whose configuration says nothing of it.
+const minJobAge = 300 * time.Second
 
 // tellOther answers what a command is asked about itself. Its version is that of Slurm, since clients choose their
 // words by it.
@@ -50,10 +60,15 @@ func (c *call) tellOther(what string) error {
 	return exit(0)
 }
 
-// chosen asks for no more than the jobs that a filter can let through, in the order of their numbers.
-func (c *call) chosen(f job.Filter) ([]job.Job, error) {
+// chosen asks for no more than the jobs that a filter can let through, in the order of their numbers. If the filter
+// names none, those are left out that were over before an instant.
+func (c *call) chosen(f job.Filter, since time.Time) ([]job.Job, error) {
 	if len(f.Jobs) == 0 {
-		return c.jobs(api.TaskQuery{States: statesOf(f.States)})
+		// What is skipped may be a job that waits, and is asked for in any case.
+		jobs, err := c.jobs(api.TaskQuery{States: statesOf(f.States), Since: since})
+		return slices.DeleteFunc(jobs, func(j job.Job) bool {
+			return j.State.Over() && !j.Times.Ended.IsZero() && j.Times.Ended.Before(since)
+		}), err
 	}
 	found, err := c.expand(f.Jobs)
 	if err != nil {
@@ -70,7 +85,7 @@ func statesOf(wanted []job.State) (states []corral.TaskState) {
 		switch s {
 		case job.Pending:
 			states = append(states, corral.TaskWaiting, corral.TaskReady, corral.TaskSkipped)
-		case job.Running:
+		case job.Running, job.Completing:
 			states = append(states, corral.TaskRunning)
 		case job.Completed:
 			states = append(states, corral.TaskDone)
@@ -92,16 +107,27 @@ func sacct(c *call) error {
 	if a.Other == "version" || a.Other == "help" {
 		return c.tellOther(a.Other)
 	}
+	if unknown := strangers(a.Users()); len(unknown) > 0 {
+		return fmt.Errorf("Invalid user id: %s", unknown[0]) // Slurm's words
+	}
+	now := time.Now()
+	since, err := a.Since(now)
+	if err != nil {
+		return err
+	}
 	var jobs []job.Job
 	if a.Other == "" {
 		if err := c.open(); err != nil {
 			return err
 		}
-		if jobs, err = c.chosen(a.Filter); err != nil {
-			return err
+		// Of other clusters the database has no jobs, and says nothing of it.
+		if other := elsewhere(c, a.Clusters); a.Clusters == "" || len(other) <= strings.Count(a.Clusters, ",") {
+			if jobs, err = c.chosen(a.Filter, since); err != nil {
+				return err
+			}
 		}
 	}
-	return a.Write(c.Out, jobs, time.Now())
+	return a.Write(c.Out, jobs, now)
 }
 
 // sinfo shows the cluster as the one partition, and its workers as nodes.
@@ -113,12 +139,10 @@ func sinfo(c *call) error {
 	if i.Other != "" {
 		return c.tellOther(i.Other)
 	}
-	if err := c.open(); err != nil {
+	if err := openOf(c, i.Clusters); err != nil {
 		return err
 	}
-	workers, err := untilAnswered(c, func() ([]corral.Worker, error) {
-		return c.client.Workers(c.ctx, c.folder.Cluster)
-	})
+	workers, err := c.workers()
 	if err != nil {
 		return err
 	}
@@ -130,6 +154,7 @@ func sinfo(c *call) error {
 			Leaving: w.Draining,
 		})
 	}
+	i.Title = c.title
 	return i.Write(c.Out, []job.Partition{p}, time.Now())
 }
 

@@ -22,6 +22,7 @@ type cancellation struct {
 	jobs                           []notation.JobID
 	name, user, partition, account []string
 	states                         []job.State
+	clusters                       string
 	quiet                          bool
 }
 
@@ -44,7 +45,10 @@ func scancel(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.open(); err != nil {
+	if unknown := strangers(k.user); len(unknown) > 0 {
+		return fmt.Errorf("Invalid user name: %s", unknown[0]) // Slurm's words
+	}
+	if err := openOf(c, k.clusters); err != nil {
 		return err
 	}
 	wrong, err := k.carryOut(c)
@@ -144,6 +148,8 @@ func (k *cancellation) take(meaning, value string) error {
 		return fmt.Errorf("--%s names nothing: no job is cancelled", meaning)
 	}
 	switch meaning {
+	case "clusters":
+		k.clusters = value
 	case "quiet":
 		k.quiet = true
 	case "me":

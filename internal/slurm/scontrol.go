@@ -1,7 +1,8 @@
 package slurm
 
-// Of scontrol's many commands two are about a user's own jobs: clients call "show jobid" where sacct has no answer yet,
-// and people call "requeue". All others are an operator's, of a cluster that is shared.
+// Of scontrol's many commands few are about a user's own jobs: clients call "show jobid" where sacct has no answer yet,
+// people call "requeue", and scripts read lists of nodes with "show hostnames". All others are an operator's, of a
+// cluster that is shared.
 
 import (
 	"errors"
@@ -18,14 +19,16 @@ import (
 
 // controlling reads scontrol's words.
 var controlling = notation.Getopt{Command: "scontrol", Options: notation.Options(
-	"all|a details|d help|h hide local oneliner|o quiet|Q verbose|v version|V")}
+	"all|a clusters|M= details|d help|h hide local oneliner|o quiet|Q verbose|v version|V")}
 
 // A control is what scontrol is asked for.
 type control struct {
-	verb    string // show or requeue; version or help
-	jobs    []notation.JobID
-	details bool
-	oneLine bool
+	verb     string // show or requeue; hostnames, hostlist or hostlistsorted; version or help
+	jobs     []notation.JobID
+	hosts    *string // a list of nodes, or the name of a file that has one; nil: there is none
+	clusters string
+	details  bool
+	oneLine  bool
 }
 
 // parseControl reads scontrol's words. What else it could do is unsupported.
@@ -40,6 +43,8 @@ func parseControl(words []string) (k control, err error) {
 			k.details = true
 		case "oneliner":
 			k.oneLine = true
+		case "clusters":
+			k.clusters = g.Value
 		case "version", "help":
 			k.verb = g.Name
 			return k, nil
@@ -55,6 +60,20 @@ func parseControl(words []string) (k control, err error) {
 	case k.verb == "show" && len(words) > 0:
 		// Slurm takes "job 7", "job=7" and "jobid 7", one after the other.
 		what, id, has := strings.Cut(words[0], "=")
+		if verb := hostVerb(what); verb != "" {
+			if has {
+				words[0] = id
+			} else {
+				words = words[1:]
+			}
+			if len(words) > 1 {
+				return k, fmt.Errorf("too many arguments for keyword:%s", k.verb) // Slurm's words
+			}
+			if k.verb = verb; len(words) > 0 {
+				k.hosts = &words[0]
+			}
+			return k, nil
+		}
 		if what != "job" && what != "jobs" && what != "jobid" {
 			return k, unsupportedControl(about)
 		}
@@ -74,10 +93,26 @@ func parseControl(words []string) (k control, err error) {
 	return k, nil
 }
 
+// hostVerbs are the ways to write lists of nodes, and how short Slurm takes them at the least.
+var hostVerbs = []string{"hostnames", "hostlist", "hostlistsorted"}
+
+const shortestVerb = 5
+
+// hostVerb returns the first of them that begins so, in any case.
+func hostVerb(word string) string {
+	for _, verb := range hostVerbs {
+		if n := len(word); n >= shortestVerb && n <= len(verb) && strings.EqualFold(verb[:n], word) {
+			return verb
+		}
+	}
+	return ""
+}
+
 // unsupportedControl refuses a command of scontrol's by name.
 func unsupportedControl(what string) error {
 	return &notation.Unsupported{
-		What: "scontrol " + strings.TrimSpace(what), Why: "it shows jobs, and has them run again (requeue)",
+		What: "scontrol " + strings.TrimSpace(what),
+		Why:  "it shows jobs and lists of nodes, and has jobs run again (requeue)",
 	}
 }
 
@@ -90,7 +125,10 @@ func scontrol(c *call) error {
 	if k.verb == "version" || k.verb == "help" {
 		return c.tellOther(k.verb)
 	}
-	if err := c.open(); err != nil {
+	if hostVerb(k.verb) != "" {
+		return listHosts(c, k)
+	}
+	if err := openOf(c, k.clusters); err != nil {
 		return err
 	}
 	if k.verb == "requeue" {
@@ -107,7 +145,7 @@ func scontrol(c *call) error {
 		if id.Job == 0 { // no job has that number: all of them
 			id, filter.Jobs = nil, nil
 		}
-		jobs, err := c.chosen(filter)
+		jobs, err := c.chosen(filter, time.Now().Add(-minJobAge))
 		if err != nil {
 			return err
 		}
@@ -133,8 +171,11 @@ func (c *call) requeue(ids []notation.JobID) error {
 			return fmt.Errorf("%w for job %s", job.ErrNoJob, ids[i])
 		}
 		for _, j := range jobs {
-			if j.State == job.Pending {
+			switch {
+			case j.State == job.Pending:
 				return fmt.Errorf("Job is pending execution for job %s", ids[i]) // Slurm's words
+			case j.State == job.Completed && time.Since(j.Times.Ended) >= minJobAge: // what it ran is not kept longer
+				return fmt.Errorf("%w for job %s", job.ErrNoJob, ids[i])
 			}
 			if err := again(c, j); err != nil {
 				return err
@@ -152,7 +193,7 @@ func again(c *call, j job.Job) error {
 		_, err := untilAnswered(c, what)
 		return err
 	}
-	if j.State == job.Running {
+	if !j.State.Over() {
 		err := ask(func() (corral.Run, error) { return c.client.CancelTasks(c.ctx, c.folder.Run, id) })
 		_, errWait := untilAnswered(c, func() ([]api.Task, error) {
 			return c.client.WaitTasks(c.ctx, c.folder.Run, []int{number}, 0)

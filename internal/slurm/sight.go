@@ -23,6 +23,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/internal/slurm/step"
+	"github.com/corral-pilot/corral/task"
 )
 
 const (
@@ -45,7 +46,7 @@ func (c *call) sight(o step.Order) error {
 		return nil
 	}
 	workers, err := c.workers()
-	// Whoever is busy would answer when it is free, which may take days.
+	// A busy worker would answer when it is free, which may take days.
 	if err != nil || !slices.ContainsFunc(workers, free) || len(workers) > mostProbe {
 		return err
 	}
@@ -59,7 +60,7 @@ func (c *call) sight(o step.Order) error {
 	case undecided:
 		return nil
 	}
-	// Short lines that are appended are whole, whoever else appends.
+	// Short lines are appended whole, even when others append at the same time.
 	f, err := os.OpenFile(note, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil // then they are asked again
@@ -123,15 +124,11 @@ func fileSystem(p step.Place) string {
 }
 
 // look has as many tasks as there are workers look for a job's directory, and returns what they have said after a
-// while. Those that have not looked by then do so later, for nobody.
+// while. Those that have not looked by then look later, and nothing waits for them.
 func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 	added, err := c.probe(o, len(workers))
 	if err != nil {
 		return nil, err
-	}
-	numbers := make([]int, added.Count)
-	for i := range numbers {
-		numbers[i] = added.First + i
 	}
 	probes, start := make([]probe, added.Count), time.Now()
 	for {
@@ -141,7 +138,7 @@ func (c *call) look(o step.Order, workers []corral.Worker) ([]probe, error) {
 			return nil, err
 		}
 		tasks, err := untilAnswered(c, func() ([]api.Task, error) {
-			return c.client.WaitTasks(c.ctx, c.folder.Run, numbers, lookEvery)
+			return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), lookEvery)
 		})
 		if err != nil && corral.KindOf(err) != corral.Timeout {
 			return nil, err
@@ -179,7 +176,7 @@ func (p *probe) hear(c *call, t api.Task) {
 	said, err := untilAnswered(c, func() ([]byte, error) {
 		return c.client.RunTaskLog(c.ctx, c.folder.Run, t.ID, api.LogPart{File: "stdout", Last: 16 << 10})
 	})
-	if err != nil { // nobody knows what it saw
+	if err != nil { // what it saw is not known
 		return
 	}
 	why, blind := strings.CutPrefix(strings.TrimSpace(string(said)), step.Blind)
@@ -200,7 +197,7 @@ func (c *call) probe(o step.Order, n int) (api.AddedTasks, error) {
 	key := rand.Text()
 	return untilAnswered(c, func() (api.AddedTasks, error) {
 		return c.client.AddTask(c.ctx, c.folder.Run, api.NewTask{
-			Name: probeName, Argv: []string{api.PilotProgram, step.Command}, Note: string(note), Elements: n,
+			Name: probeName, Argv: []string{task.PilotProgram, step.Command}, Note: string(note), Elements: n,
 			Resources: corral.Resources{CPUs: 1}, Requeue: true, Priority: api.MaxPriority,
 		}, key)
 	})

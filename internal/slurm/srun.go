@@ -8,10 +8,11 @@ import (
 	"syscall"
 
 	"github.com/corral-pilot/corral/internal/slurm/notation"
+	"github.com/corral-pilot/corral/internal/slurm/step"
 )
 
 // launching reads srun's words. What it does not know is refused; most of what it knows asks for what one task has
-// anyway, or for what nobody needs.
+// anyway, or for what no client needs.
 var launching = notation.Getopt{Command: "srun", Ordered: true, Options: notation.Options(
 	"account|A= chdir|D= cpu-bind= cpus-per-task|c= distribution|m= exact exclusive? export= gpus|G= gres= hint= " +
 		"immediate|I? jobid= job-name|J= kill-on-bad-exit|K? mem= mem-bind= mem-per-cpu= mpi= nodes|N= ntasks|n= " +
@@ -31,7 +32,7 @@ func srun(c *call) error {
 		return err
 	}
 	// Slurm would make a job of it, and pass on its output as it comes. Clients do not do that: they have a job.
-	if os.Getenv("SLURM_JOB_ID") == "" || os.Getenv("CORRAL_SHIM") == "" {
+	if os.Getenv("SLURM_JOB_ID") == "" || os.Getenv(step.FolderVariable) == "" {
 		return &notation.Unsupported{What: "srun outside of a job", Why: "submit the command with " +
 			"`sbatch --wait --wrap='COMMAND'`"}
 	}

@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -26,6 +27,7 @@ import (
 	"github.com/corral-pilot/corral/internal/slurm/notation"
 	"github.com/corral-pilot/corral/internal/slurm/step"
 	"github.com/corral-pilot/corral/internal/slurm/submission"
+	"github.com/corral-pilot/corral/task"
 )
 
 // sbatch hands a job to corrald. All that can be wrong with it is found out before.
@@ -34,12 +36,12 @@ func sbatch(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.open(); err != nil {
+	if err := openOf(c, sub.Placing.Clusters); err != nil {
 		return err
 	}
 	t, err := c.task(sub)
 	if err != nil {
-		return failed(err)
+		return submission.Failed(err)
 	}
 	if sub.Answer.TestOnly {
 		fmt.Fprintf(c.Err, "sbatch: Job to start when a worker of cluster %s has room, with %d cpus in partition %s\n",
@@ -53,14 +55,19 @@ func sbatch(c *call) error {
 		return c.client.AddTask(c.ctx, c.folder.Run, t, key)
 	})
 	if err != nil {
-		return failed(err)
+		return submission.Failed(err)
 	}
 	id := c.folder.Base() + int64(added.First)
+	// Who has named a cluster is told which one took the job.
+	on, semicolon := "", ""
+	if c.title != "" {
+		on, semicolon = " on cluster "+c.title, ";"+c.title
+	}
 	switch {
 	case sub.Answer.Parsable:
-		fmt.Fprintln(c.Out, id)
+		fmt.Fprintf(c.Out, "%d%s\n", id, semicolon)
 	case !sub.Answer.Quiet:
-		fmt.Fprintln(c.Out, "Submitted batch job", id)
+		fmt.Fprintf(c.Out, "Submitted batch job %d%s\n", id, on)
 	}
 	if !sub.Answer.Wait {
 		return nil
@@ -119,18 +126,11 @@ func (c *call) script(name string) (string, error) {
 	return string(b), err
 }
 
-// failed says in Slurm's way why a job was not submitted.
-func failed(err error) error { return fmt.Errorf("Batch job submission failed: %w", err) } // Slurm's words
-
 // await waits for jobs and ends with the highest of their exit statuses, as sbatch --wait does; that of one which was
 // killed is 1.
 func (c *call) await(added api.AddedTasks) error {
-	numbers := make([]int, added.Count)
-	for i := range numbers {
-		numbers[i] = added.First + i
-	}
 	tasks, err := untilAnswered(c, func() ([]api.Task, error) {
-		return c.client.WaitTasks(c.ctx, c.folder.Run, numbers, 0)
+		return c.client.WaitTasks(c.ctx, c.folder.Run, added.Numbers(), 0)
 	})
 	if err != nil {
 		return err
@@ -179,10 +179,11 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 		}
 	}
 	t = api.NewTask{
-		Name: sub.Name, Argv: []string{api.PilotProgram, step.Command}, Note: string(note),
-		TimeLimit: corral.Seconds(sub.Limits.Time), Requeue: sub.Limits.Requeue,
+		Name: sub.Name, Argv: []string{task.PilotProgram, step.Command}, Note: string(note),
+		TaskTimes: api.TaskTimes{TimeLimit: corral.Seconds(sub.Limits.Time), Grace: corral.Seconds(killWait)},
+		Requeue:   sub.Limits.Requeue,
 		Priority:  max(-api.MaxPriority, min(api.MaxPriority, -sub.Placing.Nice)), // Slurm has a longer scale
-		Resources: resources(sub.Size), After: after,
+		Resources: resources(sub), After: after,
 	}
 	// All tasks of an array share one order: which of them it is, a step knows from its worker.
 	if sub.Array != nil {
@@ -193,17 +194,17 @@ func (c *call) task(sub *submission.Submission) (t api.NewTask, err error) {
 	return t, nil
 }
 
+// killWait is how long a job has to tidy up when it is to end, as with a Slurm whose configuration says nothing of it.
+const killWait = 30 * time.Second
+
 // resources is what a job asks of a worker.
-func resources(s submission.Size) corral.Resources {
-	// What nobody has asked for is 0 here: the worker then gives a job the share of its memory that its cpus are.
-	memory := s.MemoryMiB
-	if s.MemoryEach {
-		memory *= int64(s.CPUs)
-	}
-	return corral.Resources{CPUs: s.CPUs, MemoryMiB: int(memory), DiskMiB: int(s.DiskMiB), GPUs: s.GPUs}
+func resources(sub *submission.Submission) corral.Resources {
+	// 0 means that nothing was asked for: the job then gets the share of its worker's memory that its cpus are.
+	s := sub.Size
+	return corral.Resources{CPUs: s.CPUs, MemoryMiB: int(s.Total()), DiskMiB: int(sub.DiskMiB), GPUs: s.GPUs}
 }
 
-// whoever returns who calls.
+// whoever returns the user who calls.
 func whoever() job.User {
 	me := job.User{UID: os.Getuid(), GID: os.Getgid()}
 	// A user of a directory service is not in /etc/passwd, which is all that a static program reads.
@@ -228,9 +229,7 @@ func (c *call) order(sub *submission.Submission, who job.User) (o step.Order, er
 		Limits: step.Limits{Umask: sub.Limits.Umask, Time: sub.Limits.Time, Warning: sub.Limits.Signal},
 		Facts: step.Facts{
 			Name: sub.Name, User: who.Name, UID: who.UID, Account: sub.Labels.Account, Cluster: c.folder.Cluster,
-			Partition: c.folder.Cluster, Tasks: sub.Size.Tasks, CPUs: sub.Size.CPUs, CPUsPerTask: sub.Size.CPUsPerTask,
-			MemoryMiB: sub.Size.MemoryMiB, MemoryEach: sub.Size.MemoryEach, GPUs: sub.Size.GPUs,
-			Export: sub.Environment.Export,
+			Partition: c.folder.Cluster, Size: sub.Size, Export: sub.Environment.Export,
 		},
 		Folder: c.folder.Path, Base: c.folder.Base(),
 	}
@@ -304,12 +303,9 @@ func (c *call) spec(sub *submission.Submission, who job.User) job.Spec {
 			Submit: shortened(strings.Join(append([]string{"sbatch"}, c.args...), " "))},
 		Files: job.Files{Directory: sub.Directory,
 			Input: at(sub.Stdio.Input), Output: at(sub.Stdio.Output), Error: at(sub.Stdio.Error)},
-		Size: job.Size{
-			CPUs: sub.Size.CPUs, Tasks: sub.Size.Tasks, CPUsPerTask: sub.Size.CPUsPerTask,
-			MemoryMiB: sub.Size.MemoryMiB, MemoryEach: sub.Size.MemoryEach, GPUs: sub.Size.GPUs,
-		},
-		TimeLimit: sub.Limits.Time, Requeue: sub.Limits.Requeue, Nice: sub.Placing.Nice,
-		KillOrphan: sub.Placing.KillInvalid, Dependency: dependency(sub),
+		Size: sub.Size, TimeLimit: sub.Limits.Time, Requeue: sub.Limits.Requeue, Nice: sub.Placing.Nice,
+		KillOrphan: sub.Placing.KillInvalid,
+		Dependency: sub.Placing.Dependencies.Text("", func(int) bool { return false }), // arrays look like jobs
 	}
 	if sub.Array != nil {
 		s.Array = sub.Array.Text

@@ -1,12 +1,11 @@
 package slurm
 
 // Jobs are tasks, and this is how one becomes the other: a job's number is its task's and the folder's base, an array
-// is as many tasks in a row with one set of attributes, its number is that of the first. So a list of jobs that
-// somebody names is a list of numbers of tasks, and no more than these are asked for.
+// is as many tasks in a row with one set of attributes, its number is that of the first. So the jobs that a command
+// names are numbers of tasks, and only these are asked for.
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/slurm/job"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
 	"github.com/corral-pilot/corral/internal/slurm/submission"
+	"github.com/corral-pilot/corral/task"
 )
 
 // tasks asks for tasks of the folder's run.
@@ -35,7 +35,7 @@ func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
 	all := make([]job.Job, 0, len(tasks))
 	for _, t := range tasks {
 		if c.over && !t.State.Over() { // the run was cancelled
-			t.State, t.Cause = corral.TaskFailed, api.CauseWithdrawn
+			t.State, t.Cause = corral.TaskFailed, task.CauseWithdrawn
 		}
 		if t.Grown != nil && len(t.Attributes) > 0 { // others are probes
 			all = append(all, r.Job(c.folder.shown(t)))
@@ -47,7 +47,7 @@ func (c *call) jobs(q api.TaskQuery) ([]job.Job, error) {
 // shown is a task in the words of package job.
 func (f Folder) shown(t api.Task) job.Task {
 	return job.Task{
-		ID: int(f.Base()) + t.Number, Element: t.Element, Name: t.Name, State: string(t.State), Cause: t.Cause,
+		ID: int(f.Base()) + t.Number, Element: t.Element, Name: t.Name, State: t.State, Cause: t.Cause,
 		Exit: exitOf(t), Worker: node(t.Worker), Begun: t.Attempts, Attributes: t.Attributes,
 		Times: job.Times{Submitted: t.AddedAt.Local(), Started: t.StartedAt.Local(), Ended: over(t)},
 	}
@@ -74,23 +74,19 @@ func node(worker string) string {
 // killedBy begins the reason of a task that a signal ended.
 const killedBy = "killed by "
 
-// exitOf says how a task's process ended.
+// exitOf says how a task's process ended, as far as its worker has told. What Slurm makes of that package job says.
 func exitOf(t api.Task) (code notation.ExitCode) {
-	// The worker says of a process that a signal ended: which, in its reason, and no status.
+	// Of a process that a signal ended, the worker tells which one in its reason, and no status.
 	if t.ExitStatus != nil && *t.ExitStatus >= 0 {
-		code.Status = *t.ExitStatus
+		code.Status = *t.ExitStatus // also of one that caught the signal by which it was to end
 		return code
 	}
 	if name, ok := strings.CutPrefix(t.Reason, killedBy); ok {
 		code.Signal, _ = notation.ParseSignal(strings.TrimPrefix(name, "signal "))
 	}
-	// A worker kills what is withdrawn or takes too long by its own means. Slurm sends SIGTERM, and that is what
-	// clients know of such jobs.
-	switch t.Cause {
-	case api.CauseWithdrawn, api.CauseTime:
-		if t.Attempts > 0 {
-			code.Signal = int(syscall.SIGTERM)
-		}
+	// A worker that kills what is withdrawn tells no more. Slurm sends SIGTERM, and that is what clients know.
+	if t.Cause == task.CauseWithdrawn && t.Attempts > 0 {
+		code.Signal = int(syscall.SIGTERM)
 	}
 	return code
 }
@@ -151,7 +147,7 @@ func byID(j job.Job, id int) int { return cmp.Compare(j.ID, id) }
 // members returns the ids of the jobs that each word of a list means. firsts has those with the numbers of the list
 // that there are: a word means that job alone, or tasks of its array. arrays: there are some.
 func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays bool, err error) {
-	// Which tasks an array has is written in each of them: nobody else need be asked how many there are.
+	// Which tasks an array has is written in each of them: no further question is needed.
 	known := map[string]*notation.Array{}
 	meant = make([][]int, len(list))
 	for i, id := range list {
@@ -192,11 +188,7 @@ func members(firsts []job.Job, list []notation.JobID) (meant [][]int, arrays boo
 
 // waits returns what a job waits for.
 func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
-	deps := sub.Placing.Dependencies
-	if deps.Any && len(deps.List) > 1 {
-		return nil, &notation.Unsupported{What: "--dependency with ?", Why: "a job waits for all that it names"}
-	}
-	for _, d := range deps.List {
+	for _, d := range sub.Placing.Dependencies.List {
 		// Of jobs that are submitted at the same time one may miss the other, as each asks before it is there itself.
 		if d.When == notation.Singleton {
 			earlier, err := c.jobs(api.TaskQuery{States: living})
@@ -216,7 +208,7 @@ func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 		}
 		for _, jobs := range found {
 			if len(jobs) == 0 {
-				return nil, errors.New("Job dependency problem") // Slurm's words
+				return nil, notation.ErrDependency
 			}
 			for _, j := range jobs {
 				waits = append(waits, api.Wait{Task: j.ID - int(c.folder.Base()), When: whens[d.When]})
@@ -230,12 +222,4 @@ func (c *call) waits(sub *submission.Submission) (waits []api.Wait, err error) {
 var whens = map[notation.DependencyKind]api.When{
 	notation.After: api.WhenStarted, notation.AfterAny: api.WhenEnded, notation.AfterOK: api.WhenSucceeded,
 	notation.AfterNotOK: api.WhenFailed,
-}
-
-// dependency is what a job waits for, as it is shown.
-func dependency(sub *submission.Submission) string {
-	if len(sub.Placing.Dependencies.List) == 0 {
-		return ""
-	}
-	return sub.Placing.Dependencies.Text("", func(int) bool { return false })
 }

@@ -2,11 +2,16 @@ package slurm
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/corral-pilot/corral/internal/slurm/job"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
+	"github.com/corral-pilot/corral/internal/slurm/step"
+	"github.com/corral-pilot/corral/internal/slurm/submission"
 )
 
 // What srun runs, or says instead.
@@ -79,5 +84,18 @@ func TestParseCancel(t *testing.T) {
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("scancel %s: %v, want %q", line, err, says)
 		}
+	}
+}
+
+// What sbatch may pass on of its limits is what a step knows, and the kernel tells.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("/proc/self/limits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := slices.Sorted(maps.Keys(step.SoftLimits(text)))
+	if !slices.Equal(names, submission.AllRlimits) {
+		t.Errorf("limits of a step are %v, those of sbatch %v", names, submission.AllRlimits)
 	}
 }

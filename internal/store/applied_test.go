@@ -93,6 +93,7 @@ func (tw *twins) write(fn func(*store.Tx) error) {
 func (tw *twins) load() (w reconcile.World) {
 	err := tw.w.db.ViewAt(tw.w.t.Context(), tw.now, func(tx *store.Tx) (err error) {
 		w, err = recorded.World(tx, tw.applied.Site.ID)
+		w.Waits = nil // are the caller's of Apply
 		return err
 	})
 	if err != nil {
@@ -104,7 +105,7 @@ func (tw *twins) load() (w reconcile.World) {
 // entries are those that the store has written since the last call.
 func (tw *twins) entries() (list []corral.Entry) {
 	err := tw.w.db.ViewAt(tw.w.t.Context(), tw.now, func(tx *store.Tx) (err error) {
-		list, err = tx.HistoryAfter(tw.lastEntry)
+		list, err = tx.HistoryAfter(tw.lastEntry, 0)
 		return err
 	})
 	if err != nil {
@@ -216,6 +217,7 @@ func (tw *twins) drawEvent() corral.JobEvent {
 	if e.Move == corral.JobEnd {
 		e.Outcome = rapid.SampledFrom(slices.Concat(corral.Outcomes, []corral.Outcome{corral.OutcomeExpired, corral.OutcomeLost, corral.OutcomeFailed})).Draw(tw.T, "outcome")
 		e.Transient = rapid.Bool().Draw(tw.T, "transient")
+		e.Failure = draw(tw.T, "failure", "", "", corral.FailureQuota, corral.FailureAuthentication)
 		e.Lost = draw(tw.T, "lost", nil, []corral.LostHost{{Host: 1, Node: "n2", Why: "disk"}})
 	}
 	return e

@@ -16,7 +16,7 @@ import (
 // decisive is true of an attempt before which others matter no more for what follows, but for how many of them
 // expired: see corral.Glidein.Next.
 const decisive = "state = 'ENDED' and outcome not in ('lost', 'preempted', 'duplicate')" +
-	" and not (outcome = 'failed' and transient)"
+	" and not (outcome = 'failed' and transient and failure = '')"
 
 // GlideinInBrief returns the glidein as Glidein does, but of its attempts only those that matter for what follows.
 func (t *Tx) GlideinInBrief(id corral.GlideinID) (corral.Glidein, error) {

@@ -25,9 +25,9 @@
 // # Where to look
 //
 // The file and its connections: db.go, lock.go (one process at a time) and migrate.go (schema versions). Transactions:
-// tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a list selects). Glideins with
-// endless attempts are read in brief: brief.go. Requests that may come twice: once.go. What is too long for a row is a
-// file beside the database: schedule.go.
+// tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a list selects).
+// Who wants to hear of every object that changes: watch.go. Glideins with endless attempts are read in brief: brief.go.
+// Requests that may come twice: once.go. What is too long for a row is a file beside the database: schedule.go.
 package store
 
 import (
@@ -52,8 +52,9 @@ type DB struct {
 
 	schedules string // folder of those that are too long for a row
 
-	mu      sync.Mutex
-	waiting map[Subject]chan struct{} // guarded by mu; closed and removed by a Write that changes the subject
+	mu      sync.Mutex                // guards what follows
+	waiting map[Subject]chan struct{} // closed and removed by a Write that changes the subject
+	watches map[*Watch]bool
 }
 
 // A Subject is what somebody may wait for: an object together with what belongs to it (the jobs of a
@@ -85,7 +86,9 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{lock: lock, waiting: map[Subject]chan struct{}{}, schedules: path + "-schedules"}
+	d := &DB{
+		lock: lock, waiting: map[Subject]chan struct{}{}, watches: map[*Watch]bool{}, schedules: path + "-schedules",
+	}
 	if err := d.open(ctx, path); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -220,6 +223,9 @@ func (d *DB) Changed(about Subject) <-chan struct{} {
 func (d *DB) notify(touched map[Subject]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for w := range d.watches {
+		w.add(touched)
+	}
 	for s := range touched {
 		if c := d.waiting[s]; c != nil {
 			close(c)

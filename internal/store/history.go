@@ -38,6 +38,22 @@ func (t *Tx) History(object string, id int64, page Page) ([]corral.Entry, error)
 	return entries.list(t, c)
 }
 
+// HistoryAfter returns entries of all objects, oldest first: those after the one with this id, at most limit of them.
+func (t *Tx) HistoryAfter(id int64, limit int) ([]corral.Entry, error) {
+	var c conditions
+	c.page(Page{After: id, Limit: limit})
+	return entries.list(t, c)
+}
+
+// HistorySpan returns the ids of the first and of the last entry of all; zeros if there is none.
+func (t *Tx) HistorySpan() (first, last int64, err error) {
+	err = t.row("select coalesce(min(id), 0), coalesce(max(id), 0) from history", nil, &first, &last)
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading the span of the history: %w", err)
+	}
+	return first, last, nil
+}
+
 // Log writes an entry about something that did not change the object's state. The event is a short
 // phrase, the same for the same kind of thing.
 func (t *Tx) Log(object string, id int64, event, reason string) error {

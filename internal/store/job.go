@@ -19,7 +19,7 @@ const attemptOver = "kind = 'pilot' and state = 'ENDED'"
 
 // tells is true of an attempt that has ended and says something of its site: see corral.Job.Tells.
 const tells = "(outcome in ('expired', 'lost', 'preempted', 'idle')" +
-	" or outcome = 'failed' and (transient or submitted_at_ms is not null))"
+	" or outcome = 'failed' and failure = '' and (transient or submitted_at_ms is not null))"
 
 // siteJob is true of a setup or cleanup job. The index names it in these very words.
 const siteJob = "kind <> 'pilot'"
@@ -43,6 +43,7 @@ var jobs = table[corral.Job]{
 			{"state", &j.State},
 			{"outcome", orNull(&j.Outcome)},
 			{"transient", &j.Transient},
+			{"failure", &j.Failure},
 			{"exit_status", &j.ExitStatus},
 			{"reason", &j.Reason},
 			{"asked", &j.Asked},

@@ -135,7 +135,7 @@ var illegal = []struct {
 		"outcome = null", "outcome = 'vanished'", "ended_at_ms = null", "state = 'RUNNING'", "state = 'NEW'", "state = 'LOST'",
 		"ended_at_ms = started_at_ms - 1", "started_at_ms = submitted_at_ms - 1", "submitted_at_ms = created_at_ms - 1",
 		"created_at_ms = submitted_at_ms + 1", "updated_at_ms = ended_at_ms - 1", "submitted_at_ms = null",
-		"transient = 2"}, brokenCheck},
+		"transient = 2", "failure = 'quota'", "transient = 1, failure = 'bad luck'"}, brokenCheck},
 	{job2, []string{
 		"started_at_ms = null", "submitted_at_ms = null", "outcome = 'idle'", "ended_at_ms = updated_at_ms",
 		"state = 'ENDED'", "state = 'SUBMITTED'", "state = 'QUEUED'", "exit_status = 0", "transient = 1",
@@ -204,7 +204,7 @@ func TestSchemaRefusesIllegalRows(t *testing.T) {
 		}
 	}
 	for _, insert := range []string{
-		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, queue, lost, summed from jobs where id = 4",
+		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, queue, lost, summed, failure from jobs where id = 4",
 		"insert into answers select * from answers",
 	} {
 		if _, err := db.ExecContext(ctx, insert); code(err) != brokenUnique && code(err) != 1555 {

@@ -64,7 +64,11 @@ type Job struct {
 	State    State
 	CPUs     int // that it waits for, or has
 	Priority int64
-	Since    time.Time // of its state
+
+	MemoryMiB, GPUs int // likewise, as far as the queue says it
+
+	Hold  string    // why it is held
+	Since time.Time // of its state
 }
 
 // A Deed is a kind of order.
@@ -199,8 +203,8 @@ type host struct {
 	waits bool // a worker job waits there already
 }
 
-// hosts returns the glideins that have something free. HTCondor says what no job has; where it does not know yet of a
-// worker job, that is left out of account here.
+// hosts returns the glideins that have something free. HTCondor says what no job has; what it does not know yet of
+// worker jobs is left out of account here: one that was submitted for it would wait there, and keep others away.
 func (w *World) hosts(now time.Time) (hosts []host) {
 	for _, g := range w.Glideins {
 		left := g.EndsAt.Sub(now)
@@ -211,30 +215,39 @@ func (w *World) hosts(now time.Time) (hosts []host) {
 			continue
 		}
 		h := host{id: g.ID, free: g.Free(), left: left}
-		used := 0
+		var used corral.Resources
 		for _, j := range w.Jobs {
 			if j.Glidein != g.ID || j.State == Held || j.State == Parked {
 				continue
 			}
-			used += j.CPUs
+			used = used.Plus(corral.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, GPUs: j.GPUs})
 			h.waits = h.waits || j.State == Idle
 		}
-		if h.free.CPUs = min(h.free.CPUs, g.CPUs-used); h.free.CPUs > 0 {
+		h.free.MemoryMiB = min(h.free.MemoryMiB, g.MemoryMiB-used.MemoryMiB)
+		h.free.GPUs = min(h.free.GPUs, g.GPUs-used.GPUs)
+		if h.free.CPUs = min(h.free.CPUs, g.CPUs-used.CPUs); h.free.CPUs > 0 {
 			hosts = append(hosts, h)
 		}
 	}
 	return hosts
 }
 
-// fitting returns what the most urgent tasks need of a host that fit there. If none waits but at other workers, any
-// host will do.
+// fitting returns what the most urgent tasks need of a host that fit there; GPUs are the first's that wants some, so
+// that it does not have to wait until a worker job without any has left. If none waits but at other workers, any host
+// will do.
 func (w *World) fitting(h host) (need corral.Resources, some bool) {
 	for _, c := range w.Waiting {
-		if c.Needs.FitIn(h.free) && c.Needs.Time < h.left {
-			return c.Needs.Resources, true
+		if !c.Needs.FitIn(h.free) || c.Needs.Time >= h.left {
+			continue
+		}
+		if !some {
+			need, some = c.Needs.Resources, true
+		}
+		if need.GPUs == 0 {
+			need.GPUs = c.Needs.GPUs
 		}
 	}
-	return corral.Resources{}, len(w.Waiting) == 0
+	return need, some || len(w.Waiting) == 0
 }
 
 // Stuck reports whether a task waits that no worker job is large enough for, although a glidein is: on each that is,

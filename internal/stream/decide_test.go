@@ -77,6 +77,8 @@ func TestDecide(t *testing.T) {
 	draining.Draining, ending.EndsAt = true, now.Add(10*time.Second)
 	hungry := waiting(1, 1)
 	hungry[0].Needs.MemoryMiB = 3000
+	fed := in(Running, 1, "a", 1, time.Minute)
+	fed.MemoryMiB = 2000
 	long := waiting(1, 1)
 	long[0].Needs.Time = 2 * time.Hour
 	for name, tt := range map[string]struct {
@@ -90,10 +92,12 @@ func TestDecide(t *testing.T) {
 		"a wide task":              {World{Runs: 1, Waiting: waiting(2, 3), Glideins: all}, "start 4 on a"},
 		"too wide a task":          {World{Runs: 1, Waiting: waiting(2, 5), Glideins: all}, ""},
 		"memory of the larger one": {World{Runs: 1, Waiting: hungry, Glideins: []corral.Worker{b, a}}, "start 1 on a"},
-		"longer than any glidein":  {World{Runs: 1, Waiting: long, Glideins: all}, ""},
-		"others' jobs run there":   {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{glidein("a", 4, 1)}}, "start 1 on a"},
-		"it drains":                {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{draining}}, ""},
-		"it ends":                  {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{ending}}, ""},
+		"memory that a worker job has, before HTCondor says so": {World{Runs: 1, Waiting: hungry, Glideins: []corral.Worker{a},
+			Jobs: []Job{fed}, Workers: []corral.Worker{dialled(1, "a", 1)}}, ""},
+		"longer than any glidein": {World{Runs: 1, Waiting: long, Glideins: all}, ""},
+		"others' jobs run there":  {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{glidein("a", 4, 1)}}, "start 1 on a"},
+		"it drains":               {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{draining}}, ""},
+		"it ends":                 {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{ending}}, ""},
 		"a job waits there": {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{a},
 			Jobs: []Job{in(Idle, 1, "a", 2, 0)}}, ""},
 		"one comes": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all, Jobs: []Job{in(Running, 1, "a", 4, 0)}}, ""},
@@ -136,6 +140,35 @@ func TestDecide(t *testing.T) {
 	} {
 		if got := text(Decide(now, tt.world)); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// A worker job gets GPUs if any task wants them that fits there, behind whatever others, and only those that are free.
+func TestGPUsAreTakenAlong(t *testing.T) {
+	t.Parallel()
+	wants := func(gpus int) []matching.Class {
+		all := append(waiting(9, 1), waiting(1, 1)...)
+		all[0].Needs.MemoryMiB, all[1].Needs.GPUs = 100, gpus
+		return all
+	}
+	has := in(Running, 1, "a", 1, time.Minute)
+	has.GPUs = 1
+	for name, tt := range map[string]struct {
+		gpus int
+		jobs []Job
+		want int
+	}{
+		"none wants any":      {0, nil, 0},
+		"one wants one":       {1, nil, 1},
+		"more than there are": {2, nil, 0},
+		"taken already":       {1, []Job{has}, 0},
+	} {
+		w := World{Runs: 1, Waiting: wants(tt.gpus), Glideins: []corral.Worker{glidein("a", 4, 4)}, Jobs: tt.jobs}
+		w.Workers = append(w.Workers, dialled(1, "a", 1))
+		orders := Decide(now, w)
+		if len(orders) != 1 || orders[0].Need != (corral.Resources{CPUs: 1, MemoryMiB: 100, GPUs: tt.want}) {
+			t.Errorf("%s: %+v, want one start that needs %d", name, orders, tt.want)
 		}
 	}
 }

@@ -35,8 +35,13 @@ func TestJobOf(t *testing.T) {
 		ad   classad.Ad
 		want Job
 	}{
-		"waits":             {ad(1, nil), want(Idle, 4)},
-		"runs":              {ad(2, classad.Ad{"CpusProvisioned": int64(1)}), want(Running, 1)},
+		"waits": {ad(1, nil), want(Idle, 4)},
+		"runs":  {ad(2, classad.Ad{"CpusProvisioned": int64(1)}), want(Running, 1)},
+		"has more than its cpus": {ad(2, classad.Ad{"MemoryProvisioned": int64(128), "GPUsProvisioned": int64(2)}), func() Job {
+			j := want(Running, 4)
+			j.MemoryMiB, j.GPUs = 128, 2
+			return j
+		}()},
 		"is removed":        {ad(3, nil), want(Leaving, 4)},
 		"sends its files":   {ad(6, nil), want(Running, 4)},
 		"the user holds it": {ad(5, classad.Ad{"HoldReasonCode": int64(1)}), want(Parked, 4)},
@@ -64,7 +69,8 @@ func TestDescribe(t *testing.T) {
 	}
 	for _, part := range []string{
 		"executable = $$(CorralPilot)", "transfer_input_files = stream.json", "stream$(Blank)8", "stream$(Blank)9", "8.err", "g/0", "h/1",
-		`My.CorralStream = "NAME"`, "My.RequestCpus = min({CorralStreamCpus, TARGET.Cpus})", "queue",
+		`My.CorralStream = "NAME"`, "My.RequestCpus = min({CorralStreamCpus, TARGET.Cpus})",
+		"max({CorralStreamNeedGPUs$(Comma)$(Blank)TARGET.GPUs$(Blank)", "My.RunnerMemory = 24", "queue",
 	} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("%q is not in\n%s", part, &text)

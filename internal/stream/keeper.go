@@ -101,7 +101,7 @@ func (k *keeper) step(ctx context.Context, now time.Time) {
 // unanswered has the next command wait.
 func (k *keeper) unanswered(err error) {
 	if k.silence == 0 {
-		k.lg.Warn("HTCondor gives no answer about worker jobs; it is asked again", "error", err)
+		k.lg.Warn("HTCondor does not answer about worker jobs; it is asked again", "error", err)
 	}
 	k.silence = min(max(silentMin, 2*k.silence), silentMax)
 	k.askFrom = time.Now().Add(k.silence)
@@ -218,13 +218,19 @@ func (k *keeper) carryOut(ctx context.Context, orders []Order) error {
 	var starts []Order
 	var ranks []eventlog.JobID
 	leaving := map[eventlog.JobID]bool{}
+	failures := k.failures
 	for _, o := range orders {
 		switch o.Deed {
 		case Start:
 			starts = append(starts, o)
 		case Remove:
-			k.lg.Info("a worker job is removed", "number", o.Job.Number, "glidein", o.Job.Glidein, "why", o.Why)
+			k.lg.Info("a worker job is removed", "number", o.Job.Number, "glidein", o.Job.Glidein, "why", o.Why,
+				"hold", o.Job.Hold)
 			leaving[o.Job.ID] = true
+			if _, early := k.fresh[o.Job.Number]; early && o.Job.State == Held { // the next would be held, too
+				k.failures = failures + 1
+				k.restTill = time.Now().Add(Rest(k.failures))
+			}
 			delete(k.fresh, o.Job.Number)
 		case Rank:
 			ranks = append(ranks, o.Job.ID)

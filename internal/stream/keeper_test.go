@@ -74,6 +74,31 @@ func TestSubmissionWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// Worker jobs that HTCondor holds before they could dial in would be held again at once: that is one failure. One that has
+// worked was held for what its tasks did.
+func TestWorkerJobsThatAreHeld(t *testing.T) {
+	t.Parallel()
+	held := func(number int64) Order {
+		return Order{Deed: Remove, Job: in(Held, number, "a", 1, 0), Why: "HTCondor holds it"}
+	}
+	for name, tt := range map[string]struct {
+		fresh map[int64]bool
+		want  int
+	}{
+		"two early": {map[int64]bool{1: true, 2: true}, 1},
+		"two late":  {map[int64]bool{}, 0},
+	} {
+		k := testKeeper(t, map[string]string{"condor_rm": "exit 0"})
+		k.fresh = tt.fresh
+		if err := k.carryOut(t.Context(), []Order{held(1), held(2)}); err != nil {
+			t.Fatal(err)
+		}
+		if k.failures != tt.want || k.restTill.IsZero() != (tt.want == 0) || len(k.fresh) > 0 {
+			t.Errorf("%s: %d failures, rest till %v, %v are to dial in", name, k.failures, k.restTill, k.fresh)
+		}
+	}
+}
+
 // A look that failed is no look: what is in the queue of before a restart is found when HTCondor answers.
 func TestLooksUntilThereIsAnAnswer(t *testing.T) {
 	t.Parallel()

@@ -125,7 +125,7 @@ type roll struct {
 
 	mu    sync.Mutex             // guards what follows
 	runs  map[corral.RunID]int64 // :: run → the highest priority of a job of it
-	alone time.Time              // since when there is none; runs of before a restart have until then to come
+	alone time.Time              // since when there is none; after a restart, until when earlier runs may attach
 }
 
 func newRoll(alone time.Time) *roll {

@@ -23,6 +23,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/task"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -70,7 +71,7 @@ func (c Command) Workflow(elements []Element) (*workflow.Workflow, error) {
 		t.ID, t.Name = strconv.Itoa(e.Number), wf.Name
 		if e.Entry != nil {
 			t.Env = maps.Clone(t.Env)
-			t.Env[entryVariable] = *e.Entry
+			t.Env[task.EntryVariable] = *e.Entry
 		}
 		if err := b.Add(t, workflow.Place{}); err != nil {
 			return nil, err
@@ -82,12 +83,6 @@ func (c Command) Workflow(elements []Element) (*workflow.Workflow, error) {
 	}
 	return wf, wf.Runnable()
 }
-
-// The variables that tell a task of its array, beside those that all tasks have.
-const (
-	entryVariable  = "CORRAL_ENTRY"
-	submitVariable = "CORRAL_SUBMIT_DIR"
-)
 
 // check refuses what the workflow could not hold, or what would mean something else in the place where tasks run.
 func (c Command) check() error {
@@ -135,7 +130,7 @@ func (c Command) task(number int) workflow.Task {
 	if t.Env == nil {
 		t.Env = map[string]string{}
 	}
-	t.Env[submitVariable] = c.From
+	t.Env[task.SubmitDirVariable] = c.From
 	if c.Dir != "" {
 		t.Argv = slices.Concat([]string{"/bin/sh", "-c", c.script(number), c.Argv[0]}, c.Argv)
 		return t

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/shell"
 )
 
 // What stands for a number in the names of folders and streams.
@@ -69,6 +70,5 @@ func (c Command) script(number int) string {
 
 // quote is a text as one word of a shell, in which the run's number is filled in.
 func quote(text string) string {
-	single := "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-	return strings.ReplaceAll(single, runWord, `'"$CORRAL_RUN"'`)
+	return strings.ReplaceAll(shell.Quote(text), runWord, `'"$CORRAL_RUN"'`)
 }

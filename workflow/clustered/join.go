@@ -17,16 +17,16 @@ import (
 type Script struct{ Name, Text string }
 
 // Join returns the workflow whose tasks are the jobs that a rule makes of those of wf, and the scripts that it needs
-// beside it. A task that nobody shares a job with stays what it is. So does one of which more is said than that it has
-// a priority or a label, and one whose files are not all below the workflow's folder; it parts the job that it would be
+// beside it. A task that shares its job with no other stays as it is. So does a task with more control than a priority
+// or a label, and one whose files are not all below the workflow's folder: such a task splits the job that it would be
 // in. wf is not changed.
 //
-// The error has kind Unsatisfiable if wf has sub-DAGs, whose jobs somebody else makes.
+// The error has kind Unsatisfiable if wf has sub-DAGs, whose jobs are made elsewhere.
 func Join(wf *workflow.Workflow, rule clustering.Rule) (*workflow.Workflow, []Script, error) {
 	for _, s := range wf.Subworkflows {
 		if !s.Job {
 			return nil, nil, corral.ErrorAt(corral.Unsatisfiable, wf.Place(s.First).String(),
-				"sub-DAG %q: tasks of a workflow with sub-DAGs share no jobs here", workflow.Short(s.Name))
+				"sub-DAG %q: tasks of a workflow with sub-DAGs cannot share jobs here", workflow.Short(s.Name))
 		}
 	}
 	j := joiner{from: wf, job: make([]string, len(wf.Tasks)), names: make(workflow.Names)}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/corral-pilot/corral/internal/shell"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -23,7 +24,7 @@ func scriptOf(tasks []*workflow.Task, outputs []string) string {
 	s.WriteString(scriptHead)
 	s.WriteString("\nplaceholders() {\n\t:\n")
 	for _, file := range outputs {
-		fmt.Fprintf(&s, "\tplaceholder %s\n", quote(file))
+		fmt.Fprintf(&s, "\tplaceholder %s\n", shell.Quote(file))
 	}
 	s.WriteString("}\n")
 	for _, t := range tasks {
@@ -41,28 +42,28 @@ func writeTask(s *strings.Builder, t *workflow.Task) {
 		}
 		return file
 	}
-	fmt.Fprintf(s, "\nbegin %s\n", quote(t.ID))
+	fmt.Fprintf(s, "\nbegin %s\n", shell.Quote(t.ID))
 	for _, file := range t.Inputs {
 		word := "give"
 		if slices.Contains(t.Outputs, file) { // it makes a new version
 			word = "copy"
 		}
-		fmt.Fprintf(s, "%s %s %s\n", word, quote(file), quote(name(file)))
+		fmt.Fprintf(s, "%s %s %s\n", word, shell.Quote(file), shell.Quote(name(file)))
 	}
 	for _, file := range append([]string{t.Stdout, t.Stderr}, t.Outputs...) {
 		if dir := path.Dir(name(file)); file != "" && dir != "." {
-			fmt.Fprintf(s, "mkdir -p -- %s || fail $?\n", quote(dir))
+			fmt.Fprintf(s, "mkdir -p -- %s || fail $?\n", shell.Quote(dir))
 		}
 	}
 	s.WriteString(commandOf(t))
 	for _, redirect := range [][2]string{{"<", t.Stdin}, {">", t.Stdout}, {"2>", t.Stderr}} {
 		if redirect[1] != "" {
-			s.WriteString(" " + redirect[0] + quote(name(redirect[1])))
+			s.WriteString(" " + redirect[0] + shell.Quote(name(redirect[1])))
 		}
 	}
 	s.WriteString(" || fail $?\n")
 	for _, file := range t.Outputs {
-		fmt.Fprintf(s, "keep %s %s\n", quote(name(file)), quote(file))
+		fmt.Fprintf(s, "keep %s %s\n", shell.Quote(name(file)), shell.Quote(file))
 	}
 	s.WriteString("end\n")
 }
@@ -72,20 +73,15 @@ func writeTask(s *strings.Builder, t *workflow.Task) {
 func commandOf(t *workflow.Task) string {
 	words := []string{"env", "--"}
 	for _, name := range slices.Sorted(maps.Keys(t.Env)) {
-		words = append(words, quote(name+"="+t.Env[name]))
+		words = append(words, shell.Quote(name+"="+t.Env[name]))
 	}
 	if strings.Contains(t.Argv[0], "=") { // which env would take for a variable
-		words = append(words, "sh", "-c", quote(`exec "$0" "$@"`))
+		words = append(words, "sh", "-c", shell.Quote(`exec "$0" "$@"`))
 	}
-	for _, word := range t.Argv {
-		words = append(words, quote(word))
-	}
+	words = append(words, shell.Line(t.Argv))
 	if t.Timeout > 0 {
 		seconds := strconv.FormatFloat(t.Timeout.Seconds(), 'f', -1, 64)
 		words = append([]string{"timeout", "-k", "10", seconds}, words...)
 	}
 	return strings.Join(words, " ")
 }
-
-// quote is a text as one word for sh.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -20,6 +20,7 @@ const (
 // A Stay is how long a pilot may stay, and how it ends. The first reason to drain is kept, and so is the first reason
 // to leave at once. A later one changes nothing, so that the report says what began the end.
 type Stay struct {
+	Started time.Time
 	End     time.Time // the workers must have left
 	RouteBy time.Time // corrald must have answered
 	reserve time.Duration
@@ -33,6 +34,7 @@ type Stay struct {
 func NewStay(started time.Time, walltime time.Duration) *Stay {
 	reserve := order.Reserve(walltime)
 	return &Stay{
+		Started: started,
 		End:     started.Add(walltime - reserve),
 		RouteBy: started.Add(min(routeWait, walltime/2)),
 		reserve: reserve,
@@ -55,6 +57,20 @@ func (s *Stay) Drain(o corral.Outcome, reason string) {
 	if s.Phase() == Staying {
 		s.report.Outcome, s.report.Reason = o, reason
 	}
+}
+
+// lateNotice is the part of a pilot's time at its end in which a notice says no more than that the time is over.
+const lateNotice = 10
+
+// Notice takes in that the batch system, by a signal, is about to take the nodes back: what runs may finish, and
+// nothing new begins. Batch systems are asked to send such signals before the walltime is over, too; a pilot that has
+// had all but a tenth of its time has expired, and another may follow it without a retry.
+func (s *Stay) Notice(now time.Time, signal string) {
+	if s.End.Sub(now) <= s.End.Sub(s.Started)/lateNotice {
+		s.Drain(corral.OutcomeExpired, "the batch system gave notice ("+signal+") near the end of the walltime")
+		return
+	}
+	s.Drain(corral.OutcomePreempted, "the batch system gave notice ("+signal+") that it takes the nodes back")
 }
 
 // Leave decides to leave at once. A pilot that was draining when its time ended keeps its outcome: it has done what it

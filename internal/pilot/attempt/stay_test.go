@@ -22,6 +22,9 @@ func TestDeparture(t *testing.T) {
 	left := func(i int, left Left, trouble string) func(*Stay, *Roster) {
 		return func(_ *Stay, r *Roster) { r.Leave(r.Workers[i], left, trouble) }
 	}
+	notice := func(now float64) func(*Stay, *Roster) {
+		return func(s *Stay, _ *Roster) { s.Notice(at(now), "user defined signal 1") }
+	}
 	here := func(s *Stay, r *Roster) { s.FailHere(at(1), r, "no disk") }
 	quiet := look(1, Sight{})
 	for name, c := range map[string]struct {
@@ -45,6 +48,14 @@ func TestDeparture(t *testing.T) {
 			corral.OutcomePreempted, false, "the job's directory is gone", 3},
 		"parent gone while draining": {all{drain, look(1, Sight{ParentGone: true})}, corral.OutcomePreempted, false,
 			"the process that started the pilot is gone", 3},
+		"a notice": {all{notice(5)}, corral.OutcomePreempted, false,
+			"the batch system gave notice (user defined signal 1) that it takes the nodes back", 0},
+		"a notice near the end": {all{notice(90)}, corral.OutcomeExpired, false,
+			"the batch system gave notice (user defined signal 1) near the end of the walltime", 0},
+		"a notice while draining": {all{drain, notice(5)}, corral.OutcomeDrained, false, "asked to drain", 0},
+		"time ends after a notice": {all{notice(5), look(95, Sight{})}, corral.OutcomePreempted, false,
+			"the batch system gave notice (user defined signal 1) that it takes the nodes back;" +
+				" what still ran was cut at the end of the walltime", 97.5},
 		"no route yet": {all{look(50, Sight{Unreached: []string{"a", "b"}})}, "", false, "", 0},
 		"no route": {all{look(50.5, Sight{Unreached: []string{"a", "b"}})},
 			corral.OutcomeFailed, true, "node n1: no route to corrald at a, b", 52.5},

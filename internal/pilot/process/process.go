@@ -15,3 +15,12 @@
 // itself the reaper of orphans (AdoptOrphans): whatever a killed worker leaves behind then stays its descendant, which
 // it finds in /proc and kills. Nothing else in the process may wait for a child.
 package process
+
+import (
+	"os"
+	"syscall"
+)
+
+// Notices are the signals with which batch systems say, some time before they take the nodes back, that they will. They
+// may come to every process of a job. The supervisor acts on them; the others only outlive them.
+var Notices = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXCPU}

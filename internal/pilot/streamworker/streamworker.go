@@ -3,8 +3,8 @@
 // glidein, and what opens the door there a file that came with the job.
 //
 // HTCondor ends it with SIGTERM when the job is removed, held or evicted; then it kills what runs and hands back what
-// it has, before it leaves. It leaves by itself when it has had nothing to do for a while, so that its slot is free
-// for others, and when nobody at home has answered for long.
+// it has, before it leaves. It leaves by itself when it has had nothing to do for a while, so that its slot is free for
+// others, and when corrald has not answered for long.
 package streamworker
 
 import (
@@ -33,8 +33,6 @@ const (
 	// aloneMost is how long it waits for a corrald that is away, or for its lease if that is longer: by then its tasks
 	// were killed, and the next corrald can have other workers.
 	aloneMost = 5 * time.Minute
-	// executorMiB is what the worker needs itself of the memory of its slot: HTCondor holds a job that takes more.
-	executorMiB = 24
 	// maxSandbox is more than the file is long that comes with the job, in bytes.
 	maxSandbox = 4096
 	// unbounded is the time of a glidein that does not say when it ends.
@@ -86,7 +84,7 @@ func config(slot condorworker.Slot, number int64, now time.Time) (cfg worker.Con
 		ID: order.StreamWorker(slot.Worker, number), Instance: rand.Text(), Holder: slot.Worker, Host: slot.Host,
 		Tag: came.Tag, Token: came.Token, Addresses: slot.Home, CertDigest: slot.HomeDigest,
 		Resources: corral.Resources{
-			CPUs: max(1, slot.CPUs), MemoryMiB: max(1, slot.MemoryMiB-executorMiB), GPUs: slot.GPUs,
+			CPUs: max(1, slot.CPUs), MemoryMiB: max(1, slot.MemoryMiB), GPUs: slot.GPUs,
 		},
 		Scratch: filepath.Join(slot.Dir, "tasks"), EndsIn: unbounded, Alone: aloneMost,
 	}

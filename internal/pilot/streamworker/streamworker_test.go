@@ -33,7 +33,7 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := corral.Resources{CPUs: 2, MemoryMiB: 300 - executorMiB}
+	want := corral.Resources{CPUs: 2, MemoryMiB: 300}
 	if cfg.ID != "tag/0+7" || cfg.Holder != "tag/0" || cfg.Tag != "T" || cfg.Token != "secret" || cfg.Resources != want ||
 		cfg.EndsIn != time.Hour || cfg.Addresses[0] != "tls:h:1" || cfg.CertDigest != "sha256:d" || cfg.Instance == "" {
 		t.Errorf("%+v", cfg)

@@ -113,8 +113,8 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// RemoveAll takes all the jobs out of the queue, and returns an error also if some are still there. Without a name
-// there have never been any.
+// RemoveAll takes all the jobs out of the queue, and returns an error also if some are still there. An empty name has
+// never had jobs.
 func (c Client) RemoveAll(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
@@ -128,7 +128,7 @@ func (c Client) RemoveAll(ctx context.Context, name string) error {
 	left, err := c.Queue(ctx, name, "JobStatus")
 	for _, ad := range left {
 		if status, _ := ad.Int("JobStatus"); err == nil && status != Removed {
-			err = errors.New("the run's jobs are still in the queue")
+			err = errors.New("jobs are still in the queue after condor_rm")
 		}
 	}
 	return err

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/corral-pilot/corral"
@@ -35,7 +34,7 @@ func New(runs *run.Manager, of rest.Resource[corral.Run]) *Handlers {
 // Routes are below /v1/runs/:id.
 func (h *Handlers) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/runs/:id/tasks", h.list, "after", "limit", "state", "task", "wait", "timeout_s"),
+		rest.Get("/v1/runs/:id/tasks", h.list, "after", "limit", "state", "since", "task", "wait", "timeout_s"),
 		rest.Post("/v1/runs/:id/tasks", h.add).WithBody(api.MaxTaskBody),
 		rest.Post("/v1/runs/:id/tasks/retry", h.ask((*run.Manager).RetryTasks)),
 		rest.Post("/v1/runs/:id/tasks/cancel", h.ask((*run.Manager).CancelTasks)),
@@ -105,7 +104,7 @@ func (h *Handlers) ask(
 func (h *Handlers) list(c *rest.Call) error {
 	var choice run.Choice
 	choice.After, choice.Limit = c.Query.Page(api.MaxTasks)
-	choice.States = request.States(c.Query, corral.TaskStates)
+	choice.States, choice.Since = request.States(c.Query, corral.TaskStates), c.Query.Instant("since")
 	for _, r := range c.Query.Ranges("task") {
 		choice.Numbers = append(choice.Numbers, run.Numbers{First: r[0], Last: r[1]})
 	}
@@ -141,13 +140,11 @@ func (h *Handlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error
 		return err
 	}
 	if len(choice.Numbers) == 0 {
-		return corral.ErrorAt(corral.Invalid, "wait", "say with task=NUMBERS for which tasks")
+		return corral.ErrorAt(corral.Invalid, "wait", "name the tasks with task=NUMBERS")
 	}
 	return h.UntilStop(c.Context(), func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		choice := choice
-		choice.Numbers = slices.Clone(choice.Numbers)
 		if err := run.AwaitTasks(ctx, h.runs, id, choice); !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +24,7 @@ type field struct {
 // empty is what a step says where only jobs have something to say.
 var empty = fixed("")
 
-// fields are sacct's. What nobody measures on a personal cluster is empty, as it is in Slurm where nobody does.
+// fields are sacct's. Fields that a personal cluster does not measure are empty, as they are in a Slurm that does not.
 var fields = []field{
 	{"Account", 10, func(r *row) string { return r.Spec.Account }, nil},
 	{"AdminComment", 15, empty, nil},
@@ -43,7 +44,7 @@ var fields = []field{
 	{"Eligible", 19, func(r *row) string { return moment(r.Times.Eligible, "Unknown") }, begun},
 	{"End", 19, func(r *row) string { return moment(r.Times.Ended, "Unknown") }, nil},
 	{"ExitCode", 8, exitCode, stepExitCode},
-	// Its second word is spelled so.
+	// Slurm spells the second word so.
 	{"Flags", 19, func(r *row) string { return "SchedMain,StartRecieved" }, empty},
 	{"GID", 6, func(r *row) string { return strconv.Itoa(r.Spec.User.GID) }, empty},
 	{"Group", 9, func(r *row) string { return r.Spec.User.Group }, empty},
@@ -56,10 +57,11 @@ var fields = []field{
 	{"NCPUS", 10, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
 	// More than one is refused.
 	{"NNodes", 8, fixed("1"), nil},
-	{"NodeList", 15, func(r *row) string { return or(r.Node, "None assigned") }, nil}, {"NTasks", 8, empty, fixed("1")},
+	{"NodeList", 15, func(r *row) string { return cmp.Or(r.Node, "None assigned") }, nil},
+	{"NTasks", 8, empty, fixed("1")},
 	{"Partition", 10, func(r *row) string { return r.Spec.Partition }, empty},
 	{"Priority", 10, func(r *row) string { return strconv.FormatInt(r.Priority, 10) }, empty},
-	{"QOS", 10, func(r *row) string { return or(r.Spec.QOS, "normal") }, empty}, {"QOSRAW", 6, fixed("1"), empty},
+	{"QOS", 10, func(r *row) string { return cmp.Or(r.Spec.QOS, "normal") }, empty}, {"QOSRAW", 6, fixed("1"), empty},
 	// The database does not remember it.
 	{"Reason", 22, fixed("None"), empty},
 	{"ReqCPUS", 8, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
@@ -86,7 +88,7 @@ var fields = []field{
 
 func whole(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
-// nodes is how many the job was given.
+// nodesGiven is how many nodes the job has been given.
 func nodesGiven(r *row) string {
 	if r.Node == "" {
 		return "0"
@@ -117,7 +119,7 @@ func stepTRES(r *row) string {
 	if r.Spec.Size.GPUs > 0 {
 		text += fmt.Sprintf("gres/gpu=%d,", r.Spec.Size.GPUs)
 	}
-	if total := r.Spec.Size.total(); total > 0 {
+	if total := r.Spec.Size.Total(); total > 0 {
 		text += "mem=" + notation.Memory(total) + ","
 	}
 	return text + "node=1"
@@ -134,7 +136,7 @@ func allocated(tres func(*row) string) func(*row) string {
 }
 
 func requestedMemory(r *row) string {
-	if total := r.Spec.Size.total(); total > 0 {
+	if total := r.Spec.Size.Total(); total > 0 {
 		return notation.Memory(total)
 	}
 	return "0"
@@ -149,14 +151,14 @@ func exitCode(r *row) string {
 }
 
 func stepExitCode(r *row) string {
-	if r.State == NodeFail { // nobody saw it end
+	if r.State == NodeFail { // no worker told of its end
 		return ""
 	}
 	return r.Exit.String()
 }
 
 func acctState(r *row) string {
-	if r.State == Cancelled {
+	if r.State == Cancelled || r.State == Completing { // which only what was cancelled is
 		return fmt.Sprintf("CANCELLED by %d", r.Spec.User.UID)
 	}
 	return string(r.State)
@@ -164,8 +166,13 @@ func acctState(r *row) string {
 
 // stepState is the script's state: whatever ends it with a signal cancels it.
 func stepState(r *row) string {
-	if r.State == Timeout || r.State == NodeFail || r.State == Failed && r.Exit.Signal != 0 {
+	switch s := r.State; {
+	case s == Completing:
+		return string(Running)
+	case s == Timeout || s == NodeFail || s == Failed && r.Exit.Signal != 0:
 		return string(Cancelled)
+	case s == Cancelled && r.Exit.Status != 0: // it was asked to end, and caught that
+		return string(Failed)
 	}
 	return string(r.State)
 }
@@ -183,15 +190,13 @@ func begun(r *row) string { return moment(r.Times.Started, "Unknown") }
 // An Acct is a call of sacct.
 type Acct struct {
 	Filter
-	format    []shown // of -o, or the usual
-	separator string  // between the fields of a line; empty: a table
-	trailing  bool    // also behind the last
-	noHeader  bool    // -n
-	jobsOnly  bool    // without their steps
-	each      bool    // tasks of arrays, each in a line
-	since     string  // -S
-	until     string  // -E
-	Other     string  // "version", "help" or "helpformat", and nothing else is wanted
+	listing
+	sheet
+	format   []shown // of -o, or the usual
+	jobsOnly bool    // without their steps
+	each     bool    // tasks of arrays, each in a line
+	since    string  // -S
+	until    string  // -E
 }
 
 // A shown field may have a width of its own.
@@ -200,44 +205,30 @@ type shown struct {
 	width int
 }
 
-// Formats that sacct has unless another is asked for.
+// Formats of sacct for those who name none.
 const (
 	acctFormat  = "jobid,jobname,partition,account,alloccpus,state,exitcode"
 	briefFormat = "jobid,state,exitcode"
 )
 
-var sacct = notation.Getopt{Command: "sacct", Options: notation.Options(
-	"allusers|a accounts|A= allclusters|L array associations|x= batch-script|B brief|b completion|c clusters|M= " +
-		"delimiter= duplicates|D endtime|E= env-vars federation file|f= format|o= gid|g= group= help|h helpformat|e " +
-		"jobs|j= json local long|l name= ncpus|I= nnodes|i= nodelist|N= noconvert noheader|n parsable|p parsable2|P " +
-		"partition|r= qos|q= starttime|S= state|s= timelimit-max|K= timelimit-min|k= truncate|T uid= units= usage " +
-		"user|u= verbose|v version|V wckeys|W= whole-hetjob? allocations|X yaml")}
+var sacct = &command{
+	Getopt: notation.Getopt{Command: "sacct", Options: notation.Options(
+		"allusers|a accounts|A= allclusters|L array associations|x= batch-script|B brief|b completion|c clusters|M= " +
+			"delimiter= duplicates|D endtime|E= env-vars federation file|f= format|o= gid|g= group= help|h " +
+			"helpformat|e jobs|j= json local long|l name= ncpus|I= nnodes|i= nodelist|N= noconvert noheader|n " +
+			"parsable|p parsable2|P partition|r= qos|q= starttime|S= state|s= timelimit-max|K= timelimit-min|k= " +
+			"truncate|T uid= units= usage user|u= verbose|v version|V wckeys|W= whole-hetjob? allocations|X yaml")},
+	stray:   "Unknown arguments:\n", // Slurm's words
+	refused: "json yaml batch-script env-vars long file completion nodelist wckeys associations",
+	why:     "sacct shows the fields that -o names",
+}
 
 // ParseAcct reads a command line of sacct, without its name, whose defaults are in the environment.
 func ParseAcct(words []string, getenv func(string) string, me string) (*Acct, error) {
-	given, rest, err := sacct.Parse(words)
-	if err != nil {
-		return nil, err
-	}
-	if len(rest) > 0 {
-		return nil, fmt.Errorf("Unknown arguments:\n %s", rest[0]) // Slurm's words
-	}
-	a := &Acct{Filter: Filter{me: me}}
-	delimiter := "|"
-	for _, g := range given {
-		if g.Name == "delimiter" {
-			delimiter = g.Value
-			continue
-		}
-		if err := a.option(g); err != nil {
-			return nil, err
-		}
-	}
-	if a.separator != "" {
-		a.separator = delimiter
-	}
-	if a.format == nil {
-		a.format, err = parseFields(or(getenv("SACCT_FORMAT"), acctFormat))
+	a := &Acct{Filter: Filter{me: me}, sheet: sheet{delimiter: "|"}}
+	err := a.read(sacct, words, a.option)
+	if err == nil && a.format == nil {
+		a.format, err = parseFields(cmp.Or(getenv("SACCT_FORMAT"), acctFormat))
 	}
 	return a, err
 }
@@ -253,18 +244,14 @@ func (a *Acct) option(g notation.Given) (err error) {
 		if err = a.Filter.option(g); err != nil {
 			return fmt.Errorf("fatal: unrecognized job state value '%s'", g.Value)
 		}
-	case "user", "uid", "name", "partition", "accounts", "qos":
-		return a.Filter.option(g)
 	case "format":
 		a.format, err = parseFields(g.Value)
 	case "brief":
 		a.format, err = parseFields(briefFormat)
-	case "parsable":
-		a.separator, a.trailing = "|", true // -p
-	case "parsable2":
-		a.separator, a.trailing = "|", false // -P
-	case "noheader":
-		a.noHeader = true
+	case "parsable", "parsable2": // -p, -P
+		a.parsable, a.trailing = true, g.Name == "parsable"
+	case "delimiter":
+		a.delimiter = g.Value
 	case "allocations":
 		a.jobsOnly = true
 	case "array":
@@ -273,10 +260,8 @@ func (a *Acct) option(g notation.Given) (err error) {
 		a.since = g.Value
 	case "endtime":
 		a.until = g.Value
-	case "version", "help", "usage", "helpformat":
-		a.Other = g.Name
-	case "json", "yaml", "batch-script", "env-vars", "long", "file", "completion", "nodelist", "wckeys", "associations":
-		return &notation.Unsupported{What: "--" + g.Name, Why: "sacct shows the fields that -o names"}
+	default:
+		return a.Filter.option(g)
 	}
 	return err
 }
@@ -315,24 +300,13 @@ func width(text string) (int, bool) {
 	return n, err == nil
 }
 
-// line writes a line of the table, or of fields with separators.
-func (a *Acct) line(b *strings.Builder, text func(shown) string) {
+// spans are a line of the fields that are shown.
+func (a *Acct) spans(text func(shown) string) []span {
+	line := make([]span, len(a.format))
 	for i, f := range a.format {
-		value := text(f)
-		if a.separator == "" {
-			width := max(f.width, -f.width)
-			if len(value) > width && width > 0 {
-				value = value[:width-1] + "+" // there was more
-			}
-			b.WriteString(cell(value, width, f.width > 0) + " ")
-			continue
-		}
-		b.WriteString(value)
-		if a.trailing || i < len(a.format)-1 {
-			b.WriteString(a.separator)
-		}
+		line[i] = span{text(f), f.width}
 	}
-	b.WriteByte('\n')
+	return line
 }
 
 // Write prints the jobs that were asked for, of jobs in the order of their ids, and their scripts.
@@ -343,58 +317,23 @@ func (a *Acct) Write(w io.Writer, jobs []Job, now time.Time) error {
 	}
 	var b strings.Builder
 	if !a.noHeader {
-		a.line(&b, func(s shown) string { return s.name })
-		if a.separator == "" {
-			a.line(&b, func(s shown) string { return strings.Repeat("-", max(s.width, -s.width)) })
-		}
+		a.header(&b, a.spans(func(s shown) string { return s.name }))
 	}
 	chosen := slices.DeleteFunc(a.Select(jobs), func(j Job) bool {
 		return len(a.Jobs) == 0 && !within(&j, from, to, len(a.States) > 0)
 	})
 	for _, r := range rows(chosen, a.each || a.tasks(), now) {
-		a.line(&b, func(s shown) string { return s.value(&r) })
+		a.line(&b, a.spans(func(s shown) string { return s.value(&r) }))
 		if a.jobsOnly || r.Times.Started.IsZero() {
 			continue
 		}
-		a.line(&b, func(s shown) string {
+		a.line(&b, a.spans(func(s shown) string {
 			if s.step != nil {
 				return s.step(&r)
 			}
 			return s.value(&r)
-		})
+		}))
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
-}
-
-// window is the time of which jobs are shown. Without -S it begins with the day, and without -E it ends now. For who
-// asks for states, it is the one moment that is said, or now.
-func (a *Acct) window(now time.Time) (from, to time.Time, err error) {
-	from, _ = notation.ParseMoment("today", now)
-	if len(a.States) > 0 {
-		from = now
-	}
-	to = now
-	if a.since != "" {
-		if from, err = notation.ParseMoment(a.since, now); err != nil {
-			return from, to, err
-		}
-		if len(a.States) > 0 {
-			to = from // -s means one moment
-		}
-	}
-	if a.until != "" {
-		to, err = notation.ParseMoment(a.until, now)
-	}
-	return from, to, err
-}
-
-// within says whether a job could have run, or did, in a span of time; or, of one that is over, if its state matters,
-// whether it got into it then.
-func within(j *Job, from, to time.Time, byState bool) bool {
-	if byState && j.State.Over() {
-		return !j.Times.Ended.After(to) && !seconds(j.Times.Ended).Before(from)
-	}
-	return !j.Times.Eligible.IsZero() && !j.Times.Eligible.After(to) &&
-		(j.Times.Ended.IsZero() || !seconds(j.Times.Ended).Before(from))
 }

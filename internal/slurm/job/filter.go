@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 // A Filter says which jobs a command asks for. What is empty asks for all.
 type Filter struct {
 	Jobs       []notation.JobID
+	Clusters   string   // a list of names
 	States     []State  // any of them
 	AllStates  bool     // "all" was asked for
 	users      []string // names or numbers
@@ -30,6 +32,8 @@ func (f *Filter) option(g notation.Given) (err error) {
 		f.Jobs, err = notation.ParseJobIDs(strings.TrimPrefix(g.Value, "="))
 	case "states", "state":
 		return f.states(list)
+	case "clusters", "cluster":
+		f.Clusters = g.Value
 	case "user", "users", "uid":
 		f.users = list
 	case "me":
@@ -45,6 +49,9 @@ func (f *Filter) option(g notation.Given) (err error) {
 	}
 	return err
 }
+
+// Users are those of whom jobs are asked for, by their names or numbers; none: all.
+func (f *Filter) Users() []string { return f.users }
 
 // states takes the states of -t, in any case and cut short as Slurm cuts them. One that is unknown is refused with
 // the list of those that are known.
@@ -92,7 +99,7 @@ func (f *Filter) Wants(j *Job) bool {
 		(len(f.States) == 0 || slices.Contains(f.States, j.State)) &&
 		(among(f.users, j.Spec.User.Name) || among(f.users, strconv.Itoa(j.Spec.User.UID))) &&
 		among(f.names, j.Name) && among(f.partitions, j.Spec.Partition) && among(f.accounts, j.Spec.Account) &&
-		among(f.qos, or(j.Spec.QOS, "normal"))
+		among(f.qos, cmp.Or(j.Spec.QOS, "normal"))
 }
 
 // Select returns the jobs that the filter lets through.

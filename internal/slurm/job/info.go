@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -123,7 +124,7 @@ var infoColumns = []infoColumn{
 	{'B', "maxcpuspernode", "MAX_CPUS_PER_NODE", false, same("UNLIMITED")},
 	{'c', "cpus", "CPUS", false, func(g *group) string { return strconv.Itoa(g.first().CPUs) }},
 	{'C', "cpusstate", "CPUS(A/I/O/T)", true, func(g *group) string { return fourfold(g.count(cpusOf)) }},
-	// Nobody has said.
+	// Workers do not say.
 	{'d', "disk", "TMP_DISK", false, same("0")},
 	{'D', "nodes", "NODES", true, func(g *group) string { return strconv.Itoa(len(g.nodes)) }},
 	{'E', "reason", "REASON", false, same("none")},
@@ -195,7 +196,7 @@ func (g *group) compact() string {
 	return g.first().compact()
 }
 
-// Formats that sinfo has unless another is asked for.
+// Formats of sinfo for those who name none.
 const (
 	infoFormat    = "%9P %.5a %.10l %.6D %.6t %N"
 	infoLong      = "%9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
@@ -206,71 +207,56 @@ const (
 
 // An Info is a call of sinfo.
 type Info struct {
-	format     []infoPrinted
+	listing
+	format     []place[infoColumn]
 	after      string
-	noHeader   bool
-	long       bool
 	eachNode   bool // -N
 	summary    bool // -s
 	partitions []string
 	nodes      []string // -n
-	Other      string   // "version" or "help", and nothing else is wanted
+	Clusters   string   // -M, a list
+	Title      string   // a cluster that was named; empty: none
 }
 
-// An infoPrinted column has a text before it. One that fits is as wide as its widest value.
-type infoPrinted struct {
-	before string
-	*infoColumn
-	width int  // 0: as wide as its text
-	right bool // a dot stood before the width
-	fits  bool
+var sinfo = &command{
+	Getopt: notation.Getopt{Command: "sinfo", Options: notation.Options(
+		"all|a dead|d exact|e federation noheader|h hide iterate|i= json local long|l clusters|M= cluster= nodes|n= " +
+			"noconvert Node|N format|o= Format|O= partition|p= responding|r list-reasons|R summarize|s sort|S= " +
+			"states|t= reservation|T verbose|v version|V yaml help usage")},
+	stray:   "Unrecognized option:", // Slurm's words
+	refused: "Format iterate json yaml list-reasons reservation states dead",
+	why:     "sinfo shows workers, once, by the columns of -o",
 }
-
-var sinfo = notation.Getopt{Command: "sinfo", Options: notation.Options(
-	"all|a dead|d exact|e federation noheader|h hide iterate|i= json local long|l clusters|M= cluster= nodes|n= " +
-		"noconvert Node|N format|o= Format|O= partition|p= responding|r list-reasons|R summarize|s sort|S= states|t= " +
-		"reservation|T verbose|v version|V yaml help usage")}
 
 // ParseInfo reads a command line of sinfo, without its name, whose defaults are in the environment.
 func ParseInfo(words []string, getenv func(string) string) (*Info, error) {
-	given, rest, err := sinfo.Parse(words)
-	if err != nil {
-		return nil, err
-	}
-	if len(rest) > 0 {
-		return nil, fmt.Errorf("Unrecognized option: %s", rest[0]) // Slurm's words
-	}
 	o, format := &Info{}, ""
-	for _, g := range given {
+	err := o.read(sinfo, words, func(g notation.Given) (err error) {
 		switch g.Name {
-		case "noheader":
-			o.noHeader = true
-		case "long":
-			o.long = true
 		case "Node":
 			o.eachNode = true
 		case "summarize":
 			o.summary = true
 		case "format":
 			format = g.Value
+		case "clusters", "cluster":
+			o.Clusters = g.Value
 		case "partition":
 			o.partitions = strings.Split(g.Value, ",")
 		case "nodes":
-			if o.nodes, err = notation.Hosts(g.Value); err != nil {
-				return nil, err
-			}
-		case "version", "help", "usage":
-			o.Other = g.Name
-		case "Format", "iterate", "json", "yaml", "list-reasons", "reservation", "states", "dead":
-			why := "sinfo shows workers, once, by the columns of -o"
-			return nil, &notation.Unsupported{What: "--" + g.Name, Why: why}
+			o.nodes, err = notation.Hosts(g.Value)
 		}
+		return err
+	})
+	if err == nil {
+		letterOf := func(c *infoColumn) byte { return c.letter }
+		format = cmp.Or(format, o.standard(getenv))
+		o.format, o.after, err = parseFormat(format, ".#", "node", infoColumns, letterOf)
 	}
-	o.format, o.after, err = parseInfoFormat(or(format, o.standard(getenv)))
 	return o, err
 }
 
-// standard is the format for who asks for none.
+// standard is the format for those who name none.
 func (o *Info) standard(getenv func(string) string) string {
 	switch {
 	case o.eachNode && o.long:
@@ -282,36 +268,7 @@ func (o *Info) standard(getenv func(string) string) string {
 	case o.long:
 		return infoLong
 	}
-	return or(getenv("SINFO_FORMAT"), infoFormat)
-}
-
-// parseInfoFormat reads what follows -o, like squeue's.
-func parseInfoFormat(format string) (list []infoPrinted, after string, err error) {
-	for {
-		before, rest, found := strings.Cut(format, "%")
-		after += before
-		if !found || rest == "" {
-			return list, after, nil
-		}
-		p := infoPrinted{right: rest[0] == '.', fits: rest[0] == '#'}
-		rest = strings.TrimLeft(rest, ".#")
-		letter := strings.TrimLeft(rest, "0123456789")
-		p.width, _ = strconv.Atoi(cut(rest[:len(rest)-len(letter)], 4))
-		if letter == "" {
-			return list, after, nil
-		}
-		format = letter[1:]
-		i := slices.IndexFunc(infoColumns, func(c infoColumn) bool { return c.letter == letter[0] })
-		switch {
-		case letter[0] == '%':
-			continue
-		case i < 0:
-			// Slurm's words
-			return nil, "", fmt.Errorf("Invalid node format specification: %c", letter[0])
-		}
-		p.infoColumn, p.before, after = &infoColumns[i], after, ""
-		list = append(list, p)
-	}
+	return cmp.Or(getenv("SINFO_FORMAT"), infoFormat)
 }
 
 // Write prints the partitions that were asked for.
@@ -326,30 +283,29 @@ func (o *Info) Write(w io.Writer, partitions []Partition, now time.Time) error {
 	format := slices.Clone(o.format)
 	for i, p := range format {
 		if p.fits {
-			format[i].width, format[i].right = len(p.header), p.letter == 'P'
+			format[i].width, format[i].right = len(p.column.header), p.column.letter == 'P'
 			for _, g := range groups {
-				format[i].width = max(format[i].width, len(p.value(g)))
+				format[i].width = max(format[i].width, len(p.column.value(g)))
 			}
-			if p.letter == 'N' {
+			if p.column.letter == 'N' {
 				format[i].width++ // as Slurm
 			}
 		}
 	}
 	var b strings.Builder
-	line := func(value func(infoPrinted) string) {
+	line := func(value func(*infoColumn) string) {
 		for _, p := range format {
-			b.WriteString(p.before + cell(value(p), p.width, p.right))
+			b.WriteString(p.before + cell(value(p.column), p.width, p.right))
 		}
 		b.WriteString(o.after + "\n")
 	}
-	if o.long && !o.noHeader {
-		b.WriteString(now.Format("Mon Jan 02 15:04:05 2006") + "\n")
-	}
+	b.WriteString(titled(o.Title, o.noHeader))
+	o.top(&b, now)
 	if !o.noHeader {
-		line(func(p infoPrinted) string { return p.header })
+		line(func(c *infoColumn) string { return c.header })
 	}
 	for _, g := range groups {
-		line(func(p infoPrinted) string { return p.value(g) })
+		line(func(c *infoColumn) string { return c.value(g) })
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -385,8 +341,8 @@ func (o *Info) groups(p *Partition) []*group {
 func (o *Info) look(g *group) string {
 	var b strings.Builder
 	for _, p := range o.format {
-		if !p.sums {
-			b.WriteString(p.value(g) + "\x00")
+		if !p.column.sums {
+			b.WriteString(p.column.value(g) + "\x00")
 		}
 	}
 	return b.String()

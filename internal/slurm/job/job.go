@@ -25,7 +25,7 @@ type Job struct {
 	Times     Times             // as far as they have come
 }
 
-// Times are zero where they have not come yet. Nobody knows when a job that waits for others may start.
+// Times are zero where they have not come yet: when a job that waits for others may start is not known.
 type Times struct{ Submitted, Eligible, Started, Ended time.Time }
 
 // A Spec is what is known of a job when it is submitted, and never changes. It travels in an attribute of a task; all
@@ -33,12 +33,12 @@ type Times struct{ Submitted, Eligible, Started, Ended time.Time }
 type Spec struct {
 	User       User          // who submitted it
 	Partition  string        // the cluster
-	Account    string        // -A, which nobody is billed for
+	Account    string        // -A, which nothing is billed to
 	Comment    string        // --comment: Snakemake has its rules there
 	QOS        string        // -q; empty: "normal"
 	Command    Command       // what it runs
 	Files      Files         // where it runs, and writes to
-	Size       Size          // what it takes
+	Size       notation.Size // what it takes
 	TimeLimit  time.Duration // 0: none
 	Array      string        // what followed --array; empty: no array
 	Dependency string        // conditions as in "afterok:12,afterany:13_*"
@@ -62,19 +62,3 @@ type Command struct {
 
 // Files are absolute. Names of outputs may hold patterns: each task of an array has its own.
 type Files struct{ Directory, Input, Output, Error string }
-
-// Size is what a job takes of a worker.
-type Size struct {
-	CPUs, Tasks, CPUsPerTask int   // of the job; -n; -c, or 0
-	MemoryMiB                int64 // of the job, or of each cpu
-	MemoryEach               bool
-	GPUs                     int // of the job
-}
-
-// total is the memory of the whole job.
-func (s Size) total() int64 {
-	if s.MemoryEach {
-		return s.MemoryMiB * int64(s.CPUs)
-	}
-	return s.MemoryMiB
-}

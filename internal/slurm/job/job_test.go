@@ -106,7 +106,7 @@ func readJob(t *testing.T, f, account []string) job.Job {
 			User: job.User{Name: f[4], UID: number(f[5]), Group: f[6], GID: number(account[9])}, Account: f[7], Partition: f[8],
 			Comment: none(f[9]), Command: job.Command{Line: none(f[19]), Submit: account[8], Host: "localhost"},
 			Dependency: regexp.MustCompile(`\([a-z]+\)`).ReplaceAllString(f[21], ""), Nice: number(f[22]), Requeue: true,
-			Size: job.Size{CPUs: number(f[18]), Tasks: 1},
+			Size: notation.Size{CPUs: number(f[18]), Tasks: 1},
 		},
 	}
 	j.Spec.TimeLimit, _ = notation.ParseLimit(f[16])
@@ -290,5 +290,14 @@ func TestFields(t *testing.T) {
 		if _, got, _ := strings.Cut(b.String(), "\n"); got != dash+" \n" {
 			t.Errorf("%s is %q wide, in Slurm %q", name, got, dash)
 		}
+	}
+}
+
+// A width with a minus has the text at the left, in sacctmgr's tables as in sacct's.
+func TestUsersToTheLeft(t *testing.T) {
+	words := []string{"list", "user", "format=user%-6,account%4"}
+	got, err := job.Users(words, []job.Association{{User: "ann", Account: "physics"}})
+	if want := "User   Acc+ \n------ ---- \nann    phy+ \n"; got != want || err != nil {
+		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 }

@@ -24,13 +24,14 @@ type column struct {
 // fixed is a column that says the same of all jobs.
 func fixed(text string) func(*row) string { return func(*row) string { return text } }
 
-// columns are squeue's. Those of which a personal cluster has nothing say what Slurm says where nobody asks for it.
+// columns are squeue's. For what a personal cluster does not have, they say what Slurm says of jobs that do not ask for
+// it.
 var columns = []column{
-	{'a', "account", "ACCOUNT", func(r *row) string { return or(r.Spec.Account, null) }},
+	{'a', "account", "ACCOUNT", func(r *row) string { return cmp.Or(r.Spec.Account, null) }},
 	// Of an array that waits, the array's.
 	{'A', "jobid", "JOBID", (*row).raw},
 	// Where the script runs.
-	{'B', "batchhost", "EXEC_HOST", func(r *row) string { return or(r.Node, "n/a") }},
+	{'B', "batchhost", "EXEC_HOST", func(r *row) string { return cmp.Or(r.Node, "n/a") }},
 	{'c', "mincpus", "MIN_CPUS", func(r *row) string { return strconv.Itoa(max(1, r.Spec.Size.CPUsPerTask)) }},
 	{'C', "numcpus", "CPUS", func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }},
 	{'d', "mintmpdisk", "MIN_TMP_DISK", fixed("0")},
@@ -52,7 +53,7 @@ var columns = []column{
 	{'I', "cores", "CORES_PER_SOCKET", fixed("*")},
 	{'j', "name", "NAME", func(r *row) string { return r.Name }},
 	{'J', "threads", "THREADS_PER_CORE", fixed("*")},
-	{'k', "comment", "COMMENT", func(r *row) string { return or(r.Spec.Comment, null) }},
+	{'k', "comment", "COMMENT", func(r *row) string { return cmp.Or(r.Spec.Comment, null) }},
 	// Or all that wait.
 	{'K', "arraytaskid", "ARRAY_TASK_ID", (*row).arrayTask},
 	{'l', "timelimit", "TIME_LIMIT", func(r *row) string { return r.limit(notation.Clock) }},
@@ -63,11 +64,11 @@ var columns = []column{
 	{'n', "reqnodes", "REQ_NODES", fixed("")},
 	// Unlike %R, never a reason.
 	{'N', "nodelist", "NODELIST", func(r *row) string { return r.Node }},
-	{'o', "command", "COMMAND", func(r *row) string { return or(r.Spec.Command.Line, null) }},
+	{'o', "command", "COMMAND", func(r *row) string { return cmp.Or(r.Spec.Command.Line, null) }},
 	{'O', "contiguous", "CONTIGUOUS", fixed("0")},
 	{'p', "priority", "PRIORITY", func(r *row) string { return fmt.Sprintf("%.14f", float64(r.Priority)/(1<<32-1)) }},
 	{'P', "partition", "PARTITION", func(r *row) string { return r.Spec.Partition }},
-	{'q', "qos", "QOS", func(r *row) string { return or(r.Spec.QOS, "normal") }},
+	{'q', "qos", "QOS", func(r *row) string { return cmp.Or(r.Spec.QOS, "normal") }},
 	{'Q', "prioritylong", "PRIORITY", func(r *row) string { return strconv.FormatInt(r.Priority, 10) }},
 	{'r', "reason", "REASON", func(r *row) string { return string(r.Reason) }},
 	// The last of the usual columns.
@@ -95,7 +96,7 @@ var columns = []column{
 	{0, "numtasks", "TASKS", func(r *row) string { return strconv.Itoa(r.Spec.Size.Tasks) }},
 	{0, "restartcnt", "RESTART_COUNT", func(r *row) string { return strconv.Itoa(r.Restarts) }},
 	{0, "stdout", "STDOUT", func(r *row) string { return r.pattern(r.Spec.Files.Output) }},
-	{0, "stderr", "STDERR", func(r *row) string { return r.pattern(or(r.Spec.Files.Error, r.Spec.Files.Output)) }},
+	{0, "stderr", "STDERR", func(r *row) string { return r.pattern(cmp.Or(r.Spec.Files.Error, r.Spec.Files.Output)) }},
 	{0, "stdin", "STDIN", (*row).stdin},
 	{0, "tres-alloc", "TRES_ALLOC", (*row).tres},
 }
@@ -103,139 +104,92 @@ var columns = []column{
 // cut leaves so many bytes of a text at most.
 func cut(text string, length int) string { return text[:min(len(text), length)] }
 
-// A printed column has a text before it.
-type printed struct {
-	before string // between it and the last column
-	*column
-	width int  // 0: as wide as its text
-	right bool // a dot stood before the width
-}
-
 // isTime says whether the column has spans of time, which are never cut.
 func (c *column) isTime() bool { return c.letter == 'l' || c.letter == 'L' || c.letter == 'M' }
 
 // A Queue is a call of squeue.
 type Queue struct {
 	Filter
-	format   []printed // of -o, of -O, or the usual
-	after    string    // the last column
-	noHeader bool      // -h
-	long     bool      // the time stands above
-	each     bool      // tasks of arrays, each in a line
-	sort     []string  // letters of columns, with a minus for the other way round
-	Other    string    // "version" or "help", and nothing else is wanted
+	listing
+	format []place[column] // of -o, of -O, or the usual
+	after  string          // the last column
+	each   bool            // tasks of arrays, each in a line
+	sort   []string        // letters of columns, with a minus for the other way round
+	Title  string          // a cluster that was named; empty: none
 }
 
-// Formats that squeue has unless another is asked for.
+// Formats of squeue for those who name none.
 const (
 	queueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 	startFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 )
 
-var squeue = notation.Getopt{Command: "squeue", Options: notation.Options(
-	"account|A= all|a array-unique federation noheader|h hide iterate|i= jobs|j? json local long|l licenses|L= " +
-		"clusters|M= cluster= me name|n= noconvert format|o= Format|O= partition|p= priority|P qos|q= " +
-		"reservation|R= array|r sibling steps|s? sort|S= start states|t= user|u= users= verbose|v version|V " +
-		"nodelist|w= yaml help usage")}
+var squeue = &command{
+	Getopt: notation.Getopt{Command: "squeue", Options: notation.Options(
+		"account|A= all|a array-unique federation noheader|h hide iterate|i= jobs|j? json local long|l licenses|L= " +
+			"clusters|M= cluster= me name|n= noconvert format|o= Format|O= partition|p= priority|P qos|q= " +
+			"reservation|R= array|r sibling steps|s? sort|S= start states|t= user|u= users= verbose|v version|V " +
+			"nodelist|w= yaml help usage")},
+	stray: "Unrecognized option:", loose: "jobs", // Slurm's words
+	refused: "steps iterate json yaml licenses reservation nodelist",
+	why:     "squeue shows jobs, once, as lines of text",
+}
 
 // ParseQueue reads a command line of squeue, without its name, whose defaults are in the environment. me is the user
 // whom --me means.
 func ParseQueue(words []string, getenv func(string) string, me string) (*Queue, error) {
-	given, rest, err := squeue.Parse(words)
-	if err != nil {
+	q := &Queue{Filter: Filter{me: me}}
+	if err := q.read(squeue, words, q.option); err != nil {
 		return nil, err
 	}
-	if n := len(given); len(rest) > 0 && n > 0 && slices.Contains(given, notation.Given{Name: "jobs"}) {
-		given, rest = append(given, notation.Given{Name: "jobs", Value: rest[0]}), rest[1:] // -j 12, in two words
-	}
-	if len(rest) > 0 {
-		return nil, fmt.Errorf("Unrecognized option: %s", rest[0]) // Slurm's words, as below
-	}
-	q := &Queue{Filter: Filter{me: me}}
-	for _, g := range given {
-		if err := q.option(g); err != nil {
-			return nil, err
-		}
-	}
 	if len(q.States) == 0 && !q.AllStates {
-		q.States = []State{Pending, Running}
+		q.States = []State{Pending, Running, Completing}
 	}
-	if q.format == nil {
-		format := or(getenv("SQUEUE_FORMAT"), queueFormat)
-		switch {
-		case q.long:
-			format = longFormat // -l beats the environment
-		case q.sort != nil && q.sort[0] == "start":
-			format = startFormat
-		}
-		q.format, q.after, err = parseFormat(format, columns)
+	if q.format != nil {
+		return q, nil
 	}
-	return q, err
+	format := cmp.Or(getenv("SQUEUE_FORMAT"), queueFormat)
+	switch {
+	case q.long:
+		format = longFormat // -l beats the environment
+	case q.sort != nil && q.sort[0] == "start":
+		format = startFormat
+	}
+	return q, q.letters(format)
 }
 
-// option takes one option of squeue. -o and -O, and --start, each say anew which columns are shown; the last of
-// them counts.
+// option takes one option of squeue. -o and -O, and --start, each say again which columns are shown; the last of them
+// counts.
 func (q *Queue) option(g notation.Given) (err error) {
 	switch g.Name {
-	case "jobs", "states", "user", "users", "me", "name", "partition", "account", "qos":
-		return q.Filter.option(g)
-	case "noheader":
-		q.noHeader = true
 	case "array", "array-unique":
 		q.each = true
-	case "long":
-		q.long = true
 	case "start":
 		q.sort, q.States = []string{"start"}, []State{Pending} // --start; no column is called so
 	case "sort":
 		q.sort = strings.Split(g.Value, ",")
 	case "format":
-		q.format, q.after, err = parseFormat(g.Value, columns)
+		return q.letters(g.Value)
 	case "Format":
 		q.format, err = parseNames(g.Value)
 		q.after = "" // nothing stands between the columns
-	case "version", "help", "usage":
-		q.Other = g.Name
-	case "steps", "iterate", "json", "yaml", "licenses", "reservation", "nodelist":
-		return &notation.Unsupported{What: "--" + g.Name, Why: "squeue shows jobs, once, as lines of text"}
+	default:
+		return q.Filter.option(g)
 	}
 	return err
 }
 
-// parseFormat reads what follows -o: columns by their letters, as in "%.18i", with text between them. after is the text
-// behind the last of them. Of "%%", nothing is left, as with Slurm.
-func parseFormat(format string, columns []column) (list []printed, after string, err error) {
-	for {
-		before, rest, found := strings.Cut(format, "%")
-		after += before
-		if !found || rest == "" {
-			return list, after, nil
-		}
-		p := printed{right: rest[0] == '.'}
-		rest = strings.TrimLeft(rest, ".")
-		letter := strings.TrimLeft(rest, "0123456789")
-		p.width, _ = strconv.Atoi(cut(rest[:len(rest)-len(letter)], 4))
-		if letter == "" { // a width, and nothing behind it
-			return list, after, nil
-		}
-		format = letter[1:]
-		if letter[0] == '%' { // not even the %
-			continue
-		}
-		i := slices.IndexFunc(columns, func(c column) bool { return c.letter == letter[0] && letter[0] != 0 })
-		if i < 0 { // as Slurm, at the first
-			// Slurm's words
-			return nil, "", fmt.Errorf("Invalid job format specification: %c", letter[0])
-		}
-		p.column, p.before, after = &columns[i], after, ""
-		list = append(list, p)
-	}
+// letters takes a format of -o.
+func (q *Queue) letters(format string) (err error) {
+	letterOf := func(c *column) byte { return c.letter }
+	q.format, q.after, err = parseFormat(format, ".", "job", columns, letterOf)
+	return err
 }
 
 // parseNames reads what follows -O: "jobid:8,name:.30". Columns without a width are 20 wide.
-func parseNames(names string) ([]printed, error) {
-	var list []printed
+func parseNames(names string) ([]place[column], error) {
+	var list []place[column]
 	for one := range strings.SplitSeq(names, ",") {
 		name, size, sized := strings.Cut(one, ":")
 		name = strings.TrimSpace(name)
@@ -243,7 +197,7 @@ func parseNames(names string) ([]printed, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("Invalid job format specification: %s", name) // Slurm's words
 		}
-		p := printed{column: &columns[i], width: 20, right: strings.HasPrefix(size, ".")}
+		p := place[column]{column: &columns[i], width: 20, right: strings.HasPrefix(size, ".")}
 		if sized {
 			p.width, _ = strconv.Atoi(cut(strings.TrimLeft(size, "."), 4))
 		}
@@ -264,19 +218,18 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 	list := rows(q.Select(jobs), q.each || q.tasks(), now)
 	q.order(list)
 	var b strings.Builder
-	if q.long && !q.noHeader {
-		b.WriteString(now.Format("Mon Jan 02 15:04:05 2006") + "\n")
-	}
+	b.WriteString(titled(q.Title, q.noHeader))
+	q.top(&b, now)
 	if !q.noHeader {
 		for _, p := range q.format {
-			b.WriteString(p.before + cell(p.header, p.width, p.right))
+			b.WriteString(p.before + cell(p.column.header, p.width, p.right))
 		}
 		b.WriteString(q.after + "\n")
 	}
 	for i := range list {
 		for _, p := range q.format {
-			text := p.value(&list[i])
-			if len(text) <= p.width || !p.isTime() {
+			text := p.column.value(&list[i])
+			if len(text) <= p.width || !p.column.isTime() {
 				text = cell(text, p.width, p.right)
 			}
 			b.WriteString(p.before + text)
@@ -287,12 +240,20 @@ func (q *Queue) Write(w io.Writer, jobs []Job, now time.Time) error {
 	return err
 }
 
+// titled is what stands above a list of a cluster that was named.
+func titled(cluster string, noHeader bool) string {
+	if cluster == "" || noHeader {
+		return ""
+	}
+	return "CLUSTER: " + cluster + "\n"
+}
+
 // order sorts rows as squeue does: by partition, state and priority, unless -S has letters of columns, with a minus for
 // the other way round.
 func (q *Queue) order(list []row) {
 	by := q.sort
 	if len(by) == 0 {
-		by = []string{"P", "t", "-p"} // as Slurm, if nobody says otherwise
+		by = []string{"P", "t", "-p"} // Slurm's default
 	}
 	slices.SortStableFunc(list, func(a, b row) int {
 		for _, key := range by {

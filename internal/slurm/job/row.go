@@ -153,7 +153,7 @@ func (r *row) dependency() string {
 	switch {
 	case r.Spec.Dependency == "":
 		return null
-	case r.Reason == ForDependency: // some may hold: nobody tells which
+	case r.Reason == ForDependency: // some may hold: corrald does not tell which
 		suffix = "(unfulfilled)"
 	case r.Reason == NeverSatisfied:
 		suffix = "(failed)"
@@ -191,7 +191,7 @@ func (r *row) memory() string {
 // tres lists what the job takes, as scontrol does.
 func (r *row) tres() string {
 	text := fmt.Sprintf("cpu=%d,", r.Spec.Size.CPUs)
-	if total := r.Spec.Size.total(); total > 0 {
+	if total := r.Spec.Size.Total(); total > 0 {
 		text += "mem=" + notation.Memory(total) + ","
 	}
 	text += fmt.Sprintf("node=1,billing=%d", r.Spec.Size.CPUs)
@@ -219,7 +219,7 @@ func (r *row) file(pattern string) string {
 	return notation.Expand(pattern, values)
 }
 
-// pattern is a file as squeue shows it: with its pattern, unless nobody has named it.
+// pattern is a file as squeue shows it: with its pattern, but for the default names.
 func (r *row) pattern(name string) string {
 	if base := filepath.Base(name); base == "slurm-%j.out" || base == "slurm-%A_%a.out" {
 		return filepath.Join(filepath.Dir(name), "slurm-"+r.raw()+".out")
@@ -240,14 +240,6 @@ func (r *row) stdin() string {
 		return "/dev/null"
 	}
 	return filepath.Clean(r.file(r.Spec.Files.Input))
-}
-
-// or returns text, or what stands for none.
-func or(text, none string) string {
-	if text == "" {
-		return none
-	}
-	return text
 }
 
 // A cell is what a column says of a row, to so many characters, to the right or the left; 0 is any number.

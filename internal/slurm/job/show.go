@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func show(r *row, details bool) []string {
 		showName(r),
 		fmt.Sprintf("UserId=%s(%d) GroupId=%s(%d) MCS_label=N/A", s.User.Name, s.User.UID, s.User.Group, s.User.GID),
 		fmt.Sprintf("Priority=%d Nice=%d Account=%s QOS=%s",
-			r.Priority, s.Nice, or(s.Account, null), or(s.QOS, "normal")),
+			r.Priority, s.Nice, cmp.Or(s.Account, null), cmp.Or(s.QOS, "normal")),
 		fmt.Sprintf("JobState=%s Reason=%s Dependency=%s", r.State, r.Reason, r.dependency()),
 		fmt.Sprintf("Requeue=%d Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s", bit(s.Requeue), r.Restarts, r.Exit),
 	}
@@ -62,7 +63,7 @@ func show(r *row, details bool) []string {
 	}
 	lines = append(lines,
 		fmt.Sprintf("SuspendTime=None SecsPreSuspend=0 LastSchedEval=%s Scheduler=Main", evaluated(r)),
-		fmt.Sprintf("Partition=%s AllocNode:Sid=%s:0", s.Partition, or(s.Command.Host, "localhost")),
+		fmt.Sprintf("Partition=%s AllocNode:Sid=%s:0", s.Partition, cmp.Or(s.Command.Host, "localhost")),
 		"ReqNodeList=(null) ExcNodeList=(null)",
 		"NodeList="+r.Node,
 	)
@@ -93,7 +94,7 @@ func showRest(r *row, details bool) []string {
 	var lines []string
 	if details && r.Node != "" {
 		lines = append(lines, "JOB_GRES="+null,
-			fmt.Sprintf("  Nodes=%s CPU_IDs=0 Mem=%d GRES=", r.Node, s.Size.total()))
+			fmt.Sprintf("  Nodes=%s CPU_IDs=0 Mem=%d GRES=", r.Node, s.Size.Total()))
 	}
 	// What is said of memory is said as it was asked for, and not as it adds up.
 	per := "Node" // --mem
@@ -104,7 +105,7 @@ func showRest(r *row, details bool) []string {
 		fmt.Sprintf("MinCPUsNode=%d MinMemory%s=%s MinTmpDiskNode=0", max(1, s.Size.CPUsPerTask), per, r.memory()),
 		"Features=(null) DelayBoot=00:00:00",
 		"OverSubscribe=OK Contiguous=0 Licenses=(null) Network=(null)",
-		"Command="+or(s.Command.Line, null),
+		"Command="+cmp.Or(s.Command.Line, null),
 		"WorkDir="+s.Files.Directory,
 	)
 	if s.Comment != "" {
@@ -214,35 +215,22 @@ func abbreviates(word, one, other string) bool {
 	return len(word) > 2 && (strings.HasPrefix(one, word) || strings.HasPrefix(other, word))
 }
 
-// userTable prints associations as sacctmgr does. -P parts fields by bars, -p ends each with one, too; otherwise
-// columns have a width, and a text that is longer ends with a plus sign.
+// userTable prints associations as sacctmgr does.
 func userTable(columns []userColumn, associations []Association, flags map[string]bool) string {
 	var b strings.Builder
-	line := func(value func(userColumn) string) {
+	s := sheet{parsable: flags["parsable"] || flags["parsable2"], delimiter: "|", trailing: flags["parsable"]}
+	spans := func(text func(userColumn) string) []span {
+		line := make([]span, len(columns))
 		for i, c := range columns {
-			text := value(c)
-			switch {
-			case flags["parsable"], flags["parsable2"] && i < len(columns)-1:
-				b.WriteString(text + "|")
-				continue
-			case flags["parsable2"]:
-				b.WriteString(text)
-				continue
-			case len(text) > c.width && c.width > 0:
-				text = text[:c.width-1] + "+"
-			}
-			b.WriteString(cell(text, c.width, true) + " ")
+			line[i] = span{text(c), c.width}
 		}
-		b.WriteByte('\n')
+		return line
 	}
 	if !flags["noheader"] {
-		line(func(c userColumn) string { return c.name })
-		if !flags["parsable"] && !flags["parsable2"] {
-			line(func(c userColumn) string { return strings.Repeat("-", c.width) })
-		}
+		s.header(&b, spans(func(c userColumn) string { return c.name }))
 	}
 	for _, a := range associations {
-		line(func(c userColumn) string { return c.value(a) })
+		s.line(&b, spans(func(c userColumn) string { return c.value(a) }))
 	}
 	return b.String()
 }

@@ -15,17 +15,19 @@ const (
 	Timeout   State = "TIMEOUT"       // killed when its time was over
 	OutOfMem  State = "OUT_OF_MEMORY" // killed when it used too much
 	NodeFail  State = "NODE_FAIL"     // its worker was lost, and it is not to run again
+
+	Completing State = "COMPLETING" // it was cancelled, and has the time to tidy up
 )
 
-// codes has all states of Slurm, in the order in which squeue names them to who asks for another, and their codes. All
-// but ours are empty here at all times.
+// codes has all states of Slurm, in the order in which squeue lists them for a user who asks for another, and their
+// codes. All but ours are empty here at all times.
 var codes = []struct {
 	state State
 	code  string
 }{
 	{Pending, "PD"}, {Running, "R"}, {"SUSPENDED", "S"}, {Completed, "CD"}, {Cancelled, "CA"}, {Failed, "F"},
 	{Timeout, "TO"}, {NodeFail, "NF"}, {"PREEMPTED", "PR"}, {"BOOT_FAIL", "BF"}, {"DEADLINE", "DL"}, {OutOfMem, "OOM"},
-	{"COMPLETING", "CG"}, {"CONFIGURING", "CF"}, {"RESIZING", "RS"}, {"RESV_DEL_HOLD", "RD"}, {"REQUEUED", "RQ"},
+	{Completing, "CG"}, {"CONFIGURING", "CF"}, {"RESIZING", "RS"}, {"RESV_DEL_HOLD", "RD"}, {"REQUEUED", "RQ"},
 	{"REQUEUE_FED", "RF"}, {"REQUEUE_HOLD", "RH"}, {"REVOKED", "RV"}, {"SIGNALING", "SI"}, {"SPECIAL_EXIT", "SE"},
 	{"STAGE_OUT", "SO"}, {"STOPPED", "ST"},
 }
@@ -41,7 +43,7 @@ func (s State) Code() string {
 }
 
 // Over says whether a job in this state will do nothing more.
-func (s State) Over() bool { return s != Pending && s != Running }
+func (s State) Over() bool { return s != Pending && s != Running && s != Completing }
 
 // ParseState reads a state's name or code, in any case.
 func ParseState(text string) (State, bool) {

@@ -5,17 +5,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
+	"github.com/corral-pilot/corral/task"
 )
 
 // A Task is what Corral's API tells of a task of an open run.
 type Task struct {
-	ID         int               // of the job: the task's number, and what the shim adds to it
-	Element    int               // which of its array, from 0
-	Name       string            // as --job-name has it
-	State      string            // waiting, ready, running, done, failed or skipped
-	Cause      string            // why it failed: "", memory, time, withdrawn, lost-worker, never
-	Exit       notation.ExitCode // of its last attempt
+	ID         int    // of the job: the task's number, and what the shim adds to it
+	Element    int    // which of its array, from 0
+	Name       string // as --job-name has it
+	State      corral.TaskState
+	Cause      string            // task.CauseMemory and the like
+	Exit       notation.ExitCode // of its last attempt, as far as a worker has told
 	Worker     string            // of its last attempt
 	Begun      int               // attempts that a worker was given
 	Times      Times             // Eligible may be zero: Job fills it in
@@ -49,12 +51,15 @@ func (r *Reader) Job(t Task) Job {
 		j.Times.Eligible = j.Times.Submitted
 	}
 	switch t.State {
-	case "waiting", "ready":
+	case corral.TaskWaiting, corral.TaskReady:
 		j.State, j.Reason = Pending, r.waitsFor(t.State, spec)
 		j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
-	case "running":
+	case corral.TaskRunning:
 		j.State, j.Times.Ended = Running, time.Time{} // what is known of its end is of an attempt before
-	case "done":
+		if t.Cause == task.CauseWithdrawn {
+			j.State, j.Exit = Completing, notation.ExitCode{}
+		}
+	case corral.TaskDone:
 		j.State = Completed // whatever it waited for
 	default:
 		j.fail(t)
@@ -66,11 +71,11 @@ func (r *Reader) Job(t Task) Job {
 }
 
 // waitsFor is the reason of a job that a worker has not begun.
-func (r *Reader) waitsFor(state string, spec *Spec) Reason {
+func (r *Reader) waitsFor(state corral.TaskState, spec *Spec) Reason {
 	switch {
-	case state == "waiting" && spec.Dependency != "":
+	case state == corral.TaskWaiting && spec.Dependency != "":
 		return ForDependency
-	case state == "waiting": // for others of its array, of which only some run at a time
+	case state == corral.TaskWaiting: // for others of its array, of which only some run at a time
 		return ForArray
 	case !r.first:
 		r.first = true
@@ -79,30 +84,32 @@ func (r *Reader) waitsFor(state string, spec *Spec) Reason {
 	return ForPriority
 }
 
-// fail says how a task ended that is not done. What is skipped waits for what cannot come, until it is cancelled.
+// fail says how a task ended that is not done. What is skipped waits for what cannot come, until it is cancelled. Of a
+// job that was ended from outside, what its process returned does not count: Slurm sends SIGTERM, and clients know such
+// jobs by that.
 func (j *Job) fail(t Task) {
 	cause := t.Cause
-	if t.State == "skipped" && cause == "" {
-		cause = "never"
+	if t.State == corral.TaskSkipped && cause == "" {
+		cause = task.CauseNever
 	}
 	switch cause {
-	case "memory":
+	case task.CauseMemory:
 		j.State, j.Reason, j.Exit = OutOfMem, OutOfMemory, notation.ExitCode{Signal: 125} // as Slurm has it
-	case "time":
+	case task.CauseTime:
 		j.State, j.Reason, j.Exit = Timeout, TimeLimit, notation.ExitCode{Signal: 15}
-	case "lost-worker":
+	case task.CauseLostWorker:
 		j.State, j.Reason, j.Exit = NodeFail, NodeDown, notation.ExitCode{}
-	case "never":
+	case task.CauseNever:
 		if !j.Spec.KillOrphan { // it stays where people look for what waits
 			j.State, j.Reason, j.Exit = Pending, NeverSatisfied, notation.ExitCode{}
 			j.Node, j.Times.Started, j.Times.Ended = "", time.Time{}, time.Time{}
 			return
 		}
 		j.State, j.Exit = Cancelled, notation.ExitCode{}
-	case "withdrawn":
-		j.State, j.Exit = Cancelled, notation.ExitCode{}
-		if t.Begun > 0 { // it was asked to end
-			j.Exit.Signal = 15
+	case task.CauseWithdrawn:
+		j.State = Cancelled
+		if t.Begun == 0 { // else its script may have ended in its own way when it was asked to
+			j.Exit = notation.ExitCode{}
 		}
 	default:
 		j.State, j.Reason = Failed, NonZeroExit

@@ -95,7 +95,7 @@ func TestAttributesProperty(t *testing.T) {
 			Files: job.Files{
 				Directory: text.Draw(t, "directory"), Input: text.Draw(t, "in"), Output: text.Draw(t, "out"), Error: text.Draw(t, "err"),
 			},
-			Size: job.Size{
+			Size: notation.Size{
 				CPUs: number.Draw(t, "cpus"), Tasks: number.Draw(t, "tasks"), CPUsPerTask: number.Draw(t, "each"),
 				MemoryMiB: int64(number.Draw(t, "mib")), MemoryEach: rapid.Bool().Draw(t, "per cpu"), GPUs: number.Draw(t, "gpus"),
 			},

@@ -11,11 +11,11 @@ import (
 // ErrArray has Slurm's words for a list of an array's tasks that cannot be.
 var ErrArray = errors.New("Invalid job array specification") // Slurm's words
 
-// ParseArray reads what follows --array: "0-9:2,15". Numbers up to and including highest may occur. "%4" behind
-// it lets four of the tasks run at once. No text is no array.
+// ParseArray reads what follows --array: "0-9:2,15". Numbers up to and including highest may occur. "%4" behind it lets
+// four of the tasks run at once. An empty text means no array.
 func ParseArray(text string, highest int) (*Array, error) {
 	list, throttle, _ := strings.Cut(text, "%")
-	atOnce, _ := number(throttle) // 0: none, as what is no number is for Slurm, too
+	atOnce, _ := number(throttle) // 0: no limit, which anything but a number means to Slurm, too
 	if list == "" {               // --array= takes back what a script says
 		return nil, nil
 	}

@@ -58,7 +58,7 @@ func parseDependency(text string) (Dependency, error) {
 	d := Dependency{When: kind}
 	for one := range strings.SplitSeq(list, ":") {
 		if _, _, delayed := strings.Cut(one, "+"); delayed && kind == After {
-			return Dependency{}, &Unsupported{What: "--dependency=" + text, Why: "no job waits for minutes to pass"}
+			return Dependency{}, &Unsupported{What: "--dependency=" + text, Why: "a condition has no delay here"}
 		}
 		id, err := ParseJobID(one)
 		if err != nil || strings.Contains(one, ".") {

@@ -72,8 +72,8 @@ type Getopt struct {
 	Ordered bool     // the first word that is no option ends them: what follows is another command's
 }
 
-// Parse reads words, without the command's name. The options come in their order, by their long names, and then, as
-// rest, the words that are none.
+// Parse reads words, without the command's name. The options come in their order, by their long names; rest has all
+// other words.
 func (g Getopt) Parse(words []string) (given []Given, rest []string, err error) {
 	for len(words) > 0 {
 		word := words[0]

@@ -55,3 +55,76 @@ func expandHosts(one string) ([]string, error) {
 	}
 	return hosts, nil
 }
+
+// A hostRun is hosts in a row that one entry of a list names: those from first to last, or one whose name does not end
+// with a number.
+type hostRun struct {
+	prefix      string
+	first, last int
+	width       int // of the numbers, with zeros before them; 0: there is none
+}
+
+// JoinHosts writes names of nodes as a list that Hosts reads, in their order: n1, n2, n5 and x are "n[1-2,5],x".
+func JoinHosts(names []string) string {
+	var runs []hostRun
+	for _, name := range names {
+		next := runOf(name)
+		if n := len(runs); n == 0 || !runs[n-1].take(next) {
+			runs = append(runs, next)
+		}
+	}
+	var b strings.Builder
+	for len(runs) > 0 {
+		n := 1
+		for n < len(runs) && runs[0].width > 0 && runs[n].width > 0 && runs[n].prefix == runs[0].prefix {
+			n++
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(runs[0].prefix + brackets(runs[:n]))
+		runs = runs[n:]
+	}
+	return b.String()
+}
+
+// brackets writes the numbers of runs that have the same prefix.
+func brackets(runs []hostRun) string {
+	var parts []string
+	for _, r := range runs {
+		switch {
+		case r.width == 0:
+			return ""
+		case r.first == r.last:
+			parts = append(parts, fmt.Sprintf("%0*d", r.width, r.first))
+		default:
+			parts = append(parts, fmt.Sprintf("%0*d-%0*d", r.width, r.first, r.width, r.last))
+		}
+	}
+	if len(parts) == 1 && runs[0].first == runs[0].last {
+		return parts[0]
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// runOf parts a name before the number at its end. A number that is longer than all that count is no number.
+func runOf(name string) hostRun {
+	prefix := strings.TrimRight(name, "0123456789")
+	n, ok := number(name[len(prefix):])
+	if !ok {
+		return hostRun{prefix: name}
+	}
+	return hostRun{prefix, int(n), int(n), len(name) - len(prefix)}
+}
+
+// take takes in the run that follows, if it goes on where this one ends and its numbers are written in the same width.
+func (r *hostRun) take(next hostRun) bool {
+	if r.width == 0 || next.width == 0 || r.prefix != next.prefix || next.first != r.last+1 {
+		return false
+	}
+	if as := fmt.Sprintf("%0*d", r.width, next.first); len(as) != next.width {
+		return false
+	}
+	r.last = next.last
+	return true
+}

@@ -56,8 +56,8 @@ func cutList(text string) (first, rest string) {
 // ParseJobID reads one job: "12", "12_3", "12_[1-4]", "12_*" or "12.batch".
 func ParseJobID(text string) (JobID, error) {
 	name, _, _ := strings.Cut(text, ".")
-	number10, tasks, inArray := strings.Cut(name, "_")
-	job, ok := number(number10)
+	digits, tasks, inArray := strings.Cut(name, "_")
+	job, ok := number(digits)
 	if !ok || job == 0 {
 		return JobID{}, fmt.Errorf("%w: %s", ErrJobID, text)
 	}

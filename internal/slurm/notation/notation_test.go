@@ -194,6 +194,28 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+func TestJoinHosts(t *testing.T) {
+	for names, want := range map[string]string{
+		"":                          "",
+		"n7":                        "n7",
+		"login":                     "login",
+		"n1 n2 n3 n5 x n6":          "n[1-3,5],x,n6",
+		"n08 n09 n10 n9 n10":        "n[08-10,9-10]",
+		"n9 n010":                   "n[9,010]",
+		"n99 n100 n101":             "n[99-101]",
+		"n2 n1 n1":                  "n[2,1,1]",
+		"a1b2 a1b3 a1c1":            "a1b[2-3],a1c1",
+		"n123456789012345 n1 n2 m3": "n123456789012345,n[1-2],m3",
+		"1 2":                       "[1-2]",
+		"a9b a10b":                  "a9b,a10b",
+	} {
+		got := notation.JoinHosts(strings.Fields(names))
+		if back, err := notation.Hosts(got); got != want || err != nil || strings.Join(back, " ") != names {
+			t.Errorf("%s: got %s, want %s, which is read as %v, %v", names, got, want, back, err)
+		}
+	}
+}
+
 func TestParseMoment(t *testing.T) {
 	now := time.Date(2026, 11, 26, 10, 30, 15, 0, time.UTC)
 	for text, want := range map[string]string{
@@ -272,6 +294,10 @@ func FuzzNotation(f *testing.F) {
 		}
 		if hosts, err := notation.Hosts(text); err == nil && len(hosts) > notation.MaxHosts {
 			t.Errorf("%d hosts", len(hosts))
+		} else if list := notation.JoinHosts(hosts); err == nil && !strings.Contains(strings.Join(hosts, ""), "]") {
+			if again, err := notation.Hosts(list); err != nil || !slices.Equal(again, hosts) {
+				t.Errorf("%q is %q, written as %q, which is read as %q, %v", text, hosts, list, again, err)
+			}
 		}
 		_, _ = notation.ParseMoment(text, time.Unix(1_800_000_000, 0))
 		_, _ = notation.ParseWarning(text)

@@ -13,7 +13,7 @@ type Directive struct {
 	Words []string
 }
 
-// CheckScript says what sbatch says of a text that is no script for it.
+// CheckScript returns sbatch's complaint about a text that cannot be a script.
 func CheckScript(text string) error {
 	first, _, _ := strings.Cut(text, "\n")
 	switch {

@@ -40,7 +40,7 @@ func ParseWarning(text string) (*Warning, error) {
 			switch flag {
 			case 'B':
 				w.Batch = true // and the steps get none
-			case 'R': // may overlap with reservations, which there are none of
+			case 'R': // about reservations, of which there are none
 			default:
 				return nil, ErrSignal
 			}

@@ -96,7 +96,7 @@ var layouts = []string{
 	"15:04:05", "15:04", "3:04PM", "3:04 PM",
 }
 
-// days names times of the day.
+// daytimes are the hours that have names.
 var daytimes = map[string]int{"midnight": 0, "noon": 12, "elevenses": 11, "fika": 15, "teatime": 16}
 
 // ParseMoment reads a time as sacct's -S and -E do: "now", "now-2days", "today", "2026-11-26T10:15", "11/26", "10:15".

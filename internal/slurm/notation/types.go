@@ -52,3 +52,21 @@ type Export struct {
 	Names []string // variables that are taken from the caller's
 	Set   []string // NAME=VALUE
 }
+
+// A Size is what a job takes of a worker, as its user asked for it. It goes along with the job in JSON.
+type Size struct {
+	CPUs        int   `json:"cpus"`                  // of the whole job: tasks × cpus per task
+	Tasks       int   `json:"tasks"`                 // --ntasks, which stay within one worker
+	CPUsPerTask int   `json:"cpus_per_task"`         // 0: not said
+	MemoryMiB   int64 `json:"memory_mib"`            // of the job, or of each cpu; 0: not said
+	MemoryEach  bool  `json:"memory_each,omitempty"` // MemoryMiB is of each cpu
+	GPUs        int   `json:"gpus,omitempty"`        // of the whole job, of any kind
+}
+
+// Total is the memory of the whole job in MiB; 0: not said.
+func (s Size) Total() int64 {
+	if s.MemoryEach {
+		return s.MemoryMiB * int64(s.CPUs)
+	}
+	return s.MemoryMiB
+}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/task"
 )
 
 // environ returns the environment of a job's script: what was exported when it was submitted, and above that what
@@ -44,20 +46,26 @@ func (o Order) environ(i instance, worker []string, began time.Time) []string {
 	return all
 }
 
-// gpus is the variable by which a program learns which GPUs it may use: the worker knows, and nobody else.
+// gpus is the variable by which a program learns which GPUs it may use: only the worker knows.
 const gpus = "CUDA_VISIBLE_DEVICES"
 
 // others are variables of the caller that would be about another job, were sbatch called in one.
 var others = []string{
-	gpus, "CORRAL_RUN", "CORRAL_TASK", "CORRAL_ATTEMPT", "CORRAL_CPUS", "CORRAL_NOTE", "CORRAL_ELEMENT",
-	"CORRAL_JOB_TAG", "CORRAL_JOB_DIR", "CORRAL_SHIM", scratch,
+	gpus, task.RunVariable, task.IDVariable, task.AttemptVariable, task.CPUsVariable, task.NoteVariable,
+	task.ElementVariable, task.EntryVariable, task.SubmitDirVariable, "CORRAL_JOB_TAG", "CORRAL_JOB_DIR",
+	FolderVariable, scratch,
 }
+
+// FolderVariable is the variable by which a job's commands find the folder of its shim.
+const FolderVariable = "CORRAL_SHIM"
 
 // scratch is the variable that says which directory for temporary files is a job's own, and goes with it.
 const scratch = "CORRAL_SCRATCH"
 
 // passed are those variables of the worker that a job gets unless it has its own.
-var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", gpus, "CORRAL_RUN", "CORRAL_TASK"}
+var passed = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", gpus, task.RunVariable, task.IDVariable,
+}
 
 // first puts a folder first into a PATH, unless it is in it.
 func first(folder, path string) string {
@@ -109,7 +117,7 @@ func (o Order) told(i instance, began time.Time) map[string]string {
 	if i.attempt > 1 {
 		vars["SLURM_RESTART_COUNT"] = strconv.Itoa(i.attempt - 1)
 	}
-	vars["CORRAL_SHIM"] = o.Folder
+	vars[FolderVariable] = o.Folder
 	maps.Copy(vars, o.toldOfArray(i))
 	return vars
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // killAll kills the processes that descend from this one, and returns when none is left. All that loses its parent
-// becomes this process's child, so what it has no child of is nobody's.
+// becomes this process's child, so nothing of the job is left when this process has no child.
 func killAll() {
 	// Mostly there is nothing, and one call tells so. To look through the machine's processes takes a hundred times as
 	// long, and is done as often as something is left that may have started more meanwhile.

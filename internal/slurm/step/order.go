@@ -1,10 +1,10 @@
-// Package step runs one batch job of the Slurm shim on its worker: the script that somebody gave to sbatch.
+// Package step runs one batch job of the Slurm shim on its worker: the script that was given to sbatch.
 //
 // The worker starts it as the program of a task (pilot step). It finds its Order in a file, which sbatch has written
 // and corrald has kept: the script and all that Slurm would make of its options. It enters the directory, opens the
 // files of the job's streams, runs the script with its own environment and limits, and ends as the script ends. The
-// task's time limit, its memory and its cancellation are the worker's matter; a step only sends the warning that
-// somebody wants before the time is up.
+// task's time limit, its memory and its cancellation are the worker's matter; a step only sends the warning that its
+// user wants before the time is up.
 //
 // Its invariant: a job ends when its script ends. What descends from the script is killed then, also what has left the
 // script's process group, and nothing waits for it.
@@ -67,26 +67,21 @@ type Streams struct {
 // Limits are what a job's processes are bound to.
 type Limits struct {
 	Umask   int               `json:"umask"`
-	Soft    map[string]uint64 `json:"soft,omitempty"`    // :: name as in Resources → soft limit
+	Soft    map[string]uint64 `json:"soft,omitempty"`    // :: name as in SoftLimits → soft limit
 	Time    time.Duration     `json:"time,omitempty"`    // 0: none; the worker keeps it
 	Warning *notation.Warning `json:"warning,omitempty"` // a signal before the time is up
 }
 
 // Facts are what a job is told about itself.
 type Facts struct {
-	Name        string `json:"name"`
-	User        string `json:"user"`
-	UID         int    `json:"uid"`
-	Account     string `json:"account,omitempty"`
-	Cluster     string `json:"cluster"`
-	Partition   string `json:"partition"`
-	Tasks       int    `json:"tasks"`
-	CPUs        int    `json:"cpus"`          // of the whole job
-	CPUsPerTask int    `json:"cpus_per_task"` // 0: not said
-	MemoryMiB   int64  `json:"memory_mib"`    // 0: not said
-	MemoryEach  bool   `json:"memory_each,omitempty"`
-	GPUs        int    `json:"gpus,omitempty"`
-	Export      string `json:"export,omitempty"` // what followed --export, unless that was ALL
+	Name      string `json:"name"`
+	User      string `json:"user"`
+	UID       int    `json:"uid"`
+	Account   string `json:"account,omitempty"`
+	Cluster   string `json:"cluster"`
+	Partition string `json:"partition"`
+	notation.Size
+	Export string `json:"export,omitempty"` // what followed --export, unless that was ALL
 }
 
 // texts returns the order with all that its user may have written in any bytes changed.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/corral-pilot/corral/internal/slurm/notation"
+	"github.com/corral-pilot/corral/task"
 )
 
 // MarkOf tells a directory from another one that has the same name on another machine: its number on its file system,
@@ -29,8 +30,8 @@ func (p Place) visible(host string) error {
 		return fmt.Errorf("worker %s does not see the job's directory %s: jobs of a shim need a file system that "+
 			"workers share with the machine where sbatch is called", host, p.Directory)
 	case p.Mark != 0 && mark != p.Mark:
-		return fmt.Errorf("on worker %s, %s is another directory than on %s: jobs of a shim need a file system that "+
-			"workers share with the machine where sbatch is called", host, p.Directory, p.Host)
+		return fmt.Errorf("on worker %s, %s is not the directory that it is on %s: jobs of a shim need a file "+
+			"system that workers share with the machine where sbatch is called", host, p.Directory, p.Host)
 	}
 	if err := syscall.Access(p.Directory, all); err != nil {
 		return fmt.Errorf("on worker %s, the job's directory %s cannot be entered: %w", host, p.Directory, err)
@@ -41,7 +42,7 @@ func (p Place) visible(host string) error {
 // An instance is which of an order's jobs this one is, and where it runs.
 type instance struct {
 	id      int64 // of this job
-	arrayID int64 // of the array that it is of; its own if it is none
+	arrayID int64 // of its array; its own id if it is in none
 	tasks   []int // the numbers of that array's tasks; nil: none
 	element int   // its place among them
 	attempt int   // 1 for the first
@@ -56,17 +57,17 @@ func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
 	number := func(name string) int64 {
 		n, bad := strconv.ParseInt(getenv(name), 10, 62)
 		if bad != nil && err == nil {
-			err = fmt.Errorf("the job's worker says %s=%q, which is no number", name, getenv(name))
+			err = fmt.Errorf("the job's worker says %s=%q, which is not a number", name, getenv(name))
 		}
 		return n
 	}
-	i.id, i.attempt = o.Base+number("CORRAL_TASK"), int(number("CORRAL_ATTEMPT"))
+	i.id, i.attempt = o.Base+number(task.IDVariable), int(number(task.AttemptVariable))
 	if i.arrayID = i.id; o.Array != "" {
 		array, err := notation.ParseArray(o.Array, notation.MaxTask)
 		if err != nil {
 			return i, fmt.Errorf("reading the job's array: %w", err)
 		}
-		i.tasks, i.element = array.Tasks, int(number("CORRAL_ELEMENT"))
+		i.tasks, i.element = array.Tasks, int(number(task.ElementVariable))
 		i.arrayID -= int64(i.element)
 		if i.element < 0 || i.element >= len(i.tasks) {
 			return i, fmt.Errorf("the array has %d tasks, this is number %d", len(i.tasks), i.element)

@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corral-pilot/corral/internal/proc"
 	"github.com/corral-pilot/corral/internal/slurm/notation"
+	"github.com/corral-pilot/corral/task"
 )
 
 // Command is the word by which the pilot program runs a step.
@@ -31,7 +33,7 @@ const Blind = "blind: "
 // job was started; it is a sentence for its user.
 func Run() (syscall.WaitStatus, error) {
 	runtime.LockOSThread() // the kernel ends the script with the thread that started it
-	o, err := Read(os.Getenv("CORRAL_NOTE"))
+	o, err := Read(os.Getenv(task.NoteVariable))
 	if err != nil {
 		return 0, err
 	}
@@ -51,7 +53,8 @@ func Run() (syscall.WaitStatus, error) {
 	}
 	// From here on what the script leaves comes to this process, and dies with it.
 	p := process{order: o, instance: i, began: time.Now(), asked: make(chan os.Signal, 1)}
-	// The worker asks the whole group to end when the time is up: the script hears it itself.
+	// The worker asks all that descends from here to end when the time is up, or the job is cancelled: the script hears
+	// it itself.
 	signal.Notify(p.asked, syscall.SIGTERM)
 	if err := p.start(); err != nil {
 		return 0, err
@@ -67,6 +70,7 @@ type process struct {
 	asked    chan os.Signal
 	script   string // its file
 	pid      int
+	started  time.Time // the script
 	stderr   *os.File
 }
 
@@ -92,6 +96,7 @@ func (p *process) start() error {
 		Files: []uintptr{in.Fd(), out.Fd(), serr.Fd()}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
 	back()
+	p.started = time.Now()
 	if err != nil {
 		os.Remove(p.script)
 		line, _, _ := strings.Cut(p.order.Script.Text, "\n")
@@ -196,10 +201,38 @@ func (p *process) warn(ended <-chan struct{}) {
 				_ = syscall.Kill(pid, sig)
 			}
 		case <-p.asked:
-			fmt.Fprintf(p.stderr, "slurmstepd: error: *** JOB %d ON %s CANCELLED AT %s DUE TO TIME LIMIT ***\n",
-				p.instance.id, p.instance.host, time.Now().Format("2006-01-02T15:04:05"))
+			p.end()
 		}
 	}
+}
+
+// early is how soon after its start a script may have missed a signal that its step has heard: it was sent before the
+// script was there. Mostly it was not missed; a script that hears it twice so soon has nothing to tidy up.
+const early = 200 * time.Millisecond
+
+// end notes in the job's output why the job was asked to end.
+func (p *process) end() {
+	if time.Since(p.started) < early {
+		_ = syscall.Kill(p.pid, syscall.SIGTERM)
+	}
+	// The worker does not tell. But it counts the time from when it had started this process, so that no earlier
+	// signal is for that.
+	why := ""
+	if limit := p.order.Limits.Time; limit > 0 && age() >= limit {
+		why = " DUE TO TIME LIMIT"
+	}
+	fmt.Fprintf(p.stderr, "slurmstepd: error: *** JOB %d ON %s CANCELLED AT %s%s ***\n",
+		p.instance.id, p.instance.host, time.Now().Format("2006-01-02T15:04:05"), why)
+}
+
+// age is for how long this process has run, or up to a hundredth of a second more.
+func age() time.Duration {
+	var now unix.Timespec
+	began, ok := proc.Began(os.Getpid())
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil || !ok {
+		return 0
+	}
+	return time.Duration(now.Nano()) - began
 }
 
 // End ends this process as the job's script ended: with its status, or by its signal.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ func order(t *testing.T, script string) Order {
 		Script: Script{Text: "#!/bin/sh\n" + script}, Environment: []string{"MINE=a b", "PATH=/usr/bin:/bin"},
 		Place:   Place{Directory: dir, Mark: MarkOf(dir), Submitted: dir, Host: "head"},
 		Streams: Streams{Output: "slurm-%j.out"}, Limits: Limits{Umask: 0o022}, Base: 7_000_000,
-		Facts:  Facts{Name: "n", User: "ann", Cluster: "default", Partition: "default", Tasks: 1, CPUs: 2},
+		Facts:  Facts{Name: "n", User: "ann", Cluster: "default", Partition: "default", Size: notation.Size{Tasks: 1, CPUs: 2}},
 		Folder: "/shim",
 	}
 }
@@ -159,12 +160,20 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// When its time is up the worker asks its group to end; its output says why it did.
-func TestTimeIsUp(t *testing.T) {
+// When its time is up, or it is cancelled, the worker asks its group to end; its output says why it did.
+func TestAskedToEnd(t *testing.T) {
 	t.Parallel()
-	r := run(t, order(t, `trap 'while ! grep -q LIMIT slurm-7000003.out; do :; done; exit 4' TERM; kill -TERM 0; while :; do sleep 0.01; done`))
-	if got := r.file(t, "slurm-7000003.out"); r.state.ExitCode() != 4 || !strings.Contains(got, "DUE TO TIME LIMIT ***") {
-		t.Errorf("%v: %q", r.state, got)
+	for limit, says := range map[time.Duration]string{
+		0: `\d ON \S+ CANCELLED AT \S{19} \*\*\*`, time.Hour: `\d ON \S+ CANCELLED AT \S{19} \*\*\*`,
+		time.Millisecond: `\d ON \S+ CANCELLED AT \S{19} DUE TO TIME LIMIT \*\*\*`,
+	} {
+		o := order(t, `trap 'while ! grep -q CANCELLED slurm-7000003.out; do :; done; exit 4' TERM; kill -TERM 0; while :; do sleep 0.01; done`)
+		o.Limits.Time = limit
+		r := run(t, o)
+		got := r.file(t, "slurm-7000003.out")
+		if r.state.ExitCode() != 4 || !regexp.MustCompile(says+`\n$`).MatchString(got) {
+			t.Errorf("limit %s: %v: %q", limit, r.state, got)
+		}
 	}
 }
 
@@ -173,7 +182,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	for says, change := range map[string]func(*Order){
 		"does not see the job's directory /no/such":  func(o *Order) { o.Place.Directory = "/no/such" },
-		"is another directory than on head":          func(o *Order) { o.Place.Mark++ },
+		"is not the directory that it is on head":    func(o *Order) { o.Place.Mark++ },
 		"the job's standard output: open /no/such/x": func(o *Order) { o.Streams.Output = "/no/such/x" },
 		"script cannot be executed":                  func(o *Order) { o.Script.Text = "#!/no/such\n" },
 		"does not begin with #!":                     func(o *Order) { o.Script.Text = "echo" },
@@ -246,7 +255,8 @@ func TestSoftLimits(t *testing.T) {
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	o := order(t, "")
-	o.Environment = []string{"TMPDIR=/mine", "CUDA_VISIBLE_DEVICES=7", "SLURM_JOB_ID=1"}
+	o.Environment = []string{"TMPDIR=/mine", "CUDA_VISIBLE_DEVICES=7", "SLURM_JOB_ID=1",
+		"CORRAL_ENTRY=/other", "CORRAL_NOTE=/other", "CORRAL_SUBMIT_DIR=/other"}
 	got := o.environ(instance{id: 5}, []string{"TMPDIR=/theirs", "CUDA_VISIBLE_DEVICES=0", "HOME=/h", "X=1"}, time.Unix(0, 0))
 	for _, kv := range []string{"TMPDIR=/mine", "CUDA_VISIBLE_DEVICES=0", "HOME=/h", "SLURM_JOB_ID=5", "PATH=/shim"} {
 		if !slices.Contains(got, kv) {
@@ -255,6 +265,9 @@ func TestEnviron(t *testing.T) {
 	}
 	if slices.Contains(got, "X=1") {
 		t.Errorf("the worker's own variable is in %q", got)
+	}
+	if slices.ContainsFunc(got, func(kv string) bool { return strings.HasSuffix(kv, "=/other") }) {
+		t.Errorf("what another task was told is in %q", got)
 	}
 }
 
@@ -279,7 +292,7 @@ func TestOrderKeepsBytes(t *testing.T) {
 
 // Whatever a file holds, it is an order or refused.
 func FuzzOrder(f *testing.F) {
-	b, _ := json.Marshal(Order{Script: Script{Text: "#!/bin/sh\n"}, Place: Place{Directory: "/"}, Streams: Streams{Output: "o"}, Facts: Facts{Tasks: 1, CPUs: 1}})
+	b, _ := json.Marshal(Order{Script: Script{Text: "#!/bin/sh\n"}, Place: Place{Directory: "/"}, Streams: Streams{Output: "o"}, Facts: Facts{Size: notation.Size{Tasks: 1, CPUs: 1}}})
 	f.Add(b)
 	f.Add([]byte("{"))
 	f.Fuzz(func(t *testing.T, b []byte) {

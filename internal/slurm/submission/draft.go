@@ -38,7 +38,7 @@ func requeue(on bool) func(*draft, string) error {
 	return func(d *draft, _ string) error { d.Limits.Requeue = on; return nil }
 }
 
-// An errNumber says in Slurm's words that an argument is no number above zero. The caller adds the option.
+// An errNumber says in Slurm's words that an argument is not a number above zero. The caller adds the option.
 type errNumber struct{ value string }
 
 func (e errNumber) Error() string { return fmt.Sprintf("Invalid numeric value %q for", e.value) }
@@ -80,7 +80,7 @@ func memory(of string) func(*draft, string) error {
 
 func (d *draft) array(value string) (err error) {
 	d.Array, err = notation.ParseArray(value, notation.MaxTask)
-	return submit(err)
+	return Failed(err)
 }
 
 // dependency reads --dependency. What it refuses, Slurm's controller refuses only when the job is submitted, so
@@ -90,11 +90,11 @@ func (d *draft) dependency(value string) (err error) {
 	if err == nil && d.Placing.Dependencies.Any && len(d.Placing.Dependencies.List) > 1 {
 		return &notation.Unsupported{What: "--dependency=" + value, Why: "a job waits for all of its conditions"}
 	}
-	return submit(err)
+	return Failed(err)
 }
 
-// submit adds what sbatch says before the words of the daemon that takes jobs.
-func submit(err error) error {
+// Failed adds what sbatch says before the words of the daemon that takes jobs. What is unsupported stays as it is.
+func Failed(err error) error {
 	if unsupported := (*notation.Unsupported)(nil); err == nil || errors.As(err, &unsupported) {
 		return err
 	}
@@ -136,7 +136,7 @@ func (d *draft) signal(value string) (err error) {
 }
 
 func (d *draft) tmp(value string) (err error) {
-	if d.Size.DiskMiB, err = notation.ParseMemory(value); err != nil {
+	if d.DiskMiB, err = notation.ParseMemory(value); err != nil {
 		return errInvalid
 	}
 	return nil
@@ -190,7 +190,7 @@ func (d *draft) nodes(value string) error {
 		// Slurm's words
 		return fmt.Errorf("Maximum node count %d is less than minimum node count %d", m, n)
 	case n == 0:
-		return submit(errors.New("Node count specification invalid")) // likewise
+		return Failed(errors.New("Node count specification invalid")) // likewise
 	case n > 1:
 		return &notation.Unsupported{What: "--nodes=" + value, Why: oneWorker}
 	}

@@ -14,10 +14,7 @@ import (
 const MaxScript = 512 << 10
 
 // ErrTooLong has the words of Slurm's daemon for a script that is too long.
-//
-// its words begin as it writes them
-var ErrTooLong = errors.New("Batch job submission failed: " +
-	"Pathname of a file, directory or other parameter too long")
+var ErrTooLong = Failed(errors.New("Pathname of a file, directory or other parameter too long"))
 
 // A Caller is who called sbatch, and from where.
 type Caller struct {
@@ -175,7 +172,7 @@ func (d *draft) apply(g notation.Given, variable string) error {
 	return err
 }
 
-// finish fills in what depends on several options, and what nobody has said.
+// finish fills in what depends on several options, and the defaults.
 func (d *draft) finish(c *Command, caller Caller) (*Submission, error) {
 	s := &d.Submission
 	s.Directory = absolute(caller.Directory, s.Directory)
@@ -205,7 +202,7 @@ func absolute(directory, path string) string {
 	return filepath.Join(directory, path)
 }
 
-// complete names the files that nobody has named.
+// complete gives files their default names.
 func (f *Stdio) complete(array bool) {
 	switch {
 	case f.Output != "":

@@ -16,12 +16,13 @@ type Submission struct {
 	Path   string   // as the user wrote it; empty for --wrap and standard input
 	Args   []string // of the script
 
-	Directory string  // absolute
-	Stdio     Stdio   // -i, -o, -e
-	Size      Size    // -c, -n, --mem and their like
-	Limits    Limits  // -t and the like
-	Labels    Labels  // -A, -p and the like
-	Placing   Placing // -d and the like
+	Directory string        // absolute
+	Stdio     Stdio         // -i, -o, -e
+	Size      notation.Size // -c, -n, --mem and their like
+	DiskMiB   int64         // --tmp; 0: not said
+	Limits    Limits        // -t and the like
+	Labels    Labels        // -A, -p and the like
+	Placing   Placing       // -d and the like
 
 	Array       *notation.Array // nil: one job
 	Environment Environment     // as --export has it
@@ -36,17 +37,6 @@ type Stdio struct {
 	Output string // "slurm-%j.out" or "slurm-%A_%a.out" if the user says nothing
 	Error  string // empty: joined to Output
 	Append bool   // --open-mode=append; otherwise files are truncated
-}
-
-// Size is what a job takes of a worker.
-type Size struct {
-	CPUs        int   // of the whole job: tasks × cpus per task
-	Tasks       int   // --ntasks, which stay within one worker
-	CPUsPerTask int   // 0: not said
-	MemoryMiB   int64 // 0: not said
-	MemoryEach  bool  // MemoryMiB was said for each cpu
-	DiskMiB     int64 // --tmp; 0: not said
-	GPUs        int   // of the whole job, of any kind
 }
 
 // An Environment is what a job gets of the environment of whoever called sbatch.
@@ -69,8 +59,10 @@ type Labels struct {
 	Account, Comment, Partition, QOS string
 }
 
-// Placing says when a job may start.
+// Placing says where and when a job may start.
 type Placing struct {
+	Clusters string // a list of names; empty: the one there is
+
 	// Dependencies must all hold.
 	Dependencies notation.Dependencies
 	KillInvalid  bool // cancel the job, rather than show it as waiting, once its dependencies cannot be met

@@ -105,7 +105,7 @@ func TestPrecedence(t *testing.T) {
 	want := &submission.Submission{
 		Name: "script", Script: script, Path: "dir/job.sh", Args: []string{"one", "-J"}, Directory: "/work",
 		Stdio:       submission.Stdio{Output: "a b-%j"},
-		Size:        submission.Size{CPUs: 6, Tasks: 3, CPUsPerTask: 2, MemoryMiB: 200, MemoryEach: true},
+		Size:        notation.Size{CPUs: 6, Tasks: 3, CPUsPerTask: 2, MemoryMiB: 200, MemoryEach: true},
 		Limits:      submission.Limits{Time: 24 * time.Hour, Requeue: true, Umask: 0o077, Rlimits: submission.AllRlimits},
 		Labels:      submission.Labels{Account: "line", Partition: "env"},
 		Array:       &notation.Array{Text: "1-3%2", Tasks: []int{1, 2, 3}, AtOnce: 2},

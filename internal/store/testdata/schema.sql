@@ -92,7 +92,8 @@ CREATE TABLE jobs (
 	started_at_ms    integer,
 	ended_at_ms      integer,
 	updated_at_ms    integer not null, package_digest text not null default ''
-	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), queue text not null default '' check (queue = '' or kind = 'pilot'), lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'), summed integer not null default 0 check (summed = 0 or summed = 1 and kind = 'pilot' and state = 'ENDED'),
+	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), queue text not null default '' check (queue = '' or kind = 'pilot'), lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'), summed integer not null default 0 check (summed = 0 or summed = 1 and kind = 'pilot' and state = 'ENDED'), failure text not null default ''
+	check (failure = '' or failure in ('quota', 'authentication') and transient = 1),
 	foreign key (glidein_id, site_id) references glideins (id, site_id),
 	constraint pilot_iff_glidein check ((kind = 'pilot') = (glidein_id is not null)),
 	constraint ended_iff_outcome check ((state = 'ENDED') = (outcome is not null)),
@@ -308,6 +309,15 @@ CREATE TABLE spendings (
 	primary key (site_id, plan_id)
 ) strict, without rowid;
 
+CREATE TABLE usage (
+	run_id  integer not null references runs (id),
+	job_id  integer not null check (job_id >= 0), -- an attempt; 0: of cpus that no pilot brought
+	hour    integer not null check (hour >= 0), -- since 1970 UTC
+	used_ms integer not null check (used_ms >= 0), -- of a cpu
+	lost_ms integer not null check (lost_ms >= 0), -- that ran, and had to run again
+	primary key (run_id, job_id, hour)
+) strict, without rowid;
+
 CREATE INDEX answers_age on answers (at_ms);
 
 CREATE UNIQUE INDEX clusters_name on clusters (name) where state <> 'DELETED';
@@ -363,3 +373,5 @@ CREATE INDEX runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLI
 CREATE INDEX runs_plan on runs (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
 
 CREATE UNIQUE INDEX sites_name on sites (name) where state <> 'DELETED';
+
+CREATE INDEX usage_hour on usage (hour);

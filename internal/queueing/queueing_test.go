@@ -1,4 +1,4 @@
-package corral_test
+package queueing_test
 
 import (
 	"math/rand/v2"
@@ -8,7 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/queueing"
 )
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // waitOf is an attempt that waited so many minutes and then started.
 func waitOf(minutes int) corral.Wait {
@@ -29,7 +32,7 @@ func waiting(minutes int) corral.Wait {
 	return w
 }
 
-func TestWaitQuantiles(t *testing.T) {
+func TestStats(t *testing.T) {
 	t.Parallel()
 	within := func(minutes int) corral.Quantile {
 		return corral.Quantile{Wait: corral.Seconds(time.Duration(minutes) * time.Minute)}
@@ -59,7 +62,7 @@ func TestWaitQuantiles(t *testing.T) {
 	} {
 		want := []corral.WaitStats{{Queue: "long", Hosts: 1, CPUs: 2, Walltime: corral.Seconds(time.Hour), Count: len(tt.waits), Censored: tt.censored,
 			Median: tt.median, P90: tt.p90, Max: corral.Seconds(time.Duration(tt.max) * time.Minute)}}
-		if diff := cmp.Diff(want, corral.WaitQuantiles(tt.waits, noon.Add(time.Hour))); diff != "" {
+		if diff := cmp.Diff(want, queueing.Stats(tt.waits, noon.Add(time.Hour))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -69,24 +72,24 @@ func TestWaitQuantiles(t *testing.T) {
 func TestWaitsOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	waits := []corral.Wait{waitOf(1), waitOf(3)}
-	want := corral.WaitQuantiles(waits, noon)
+	want := queueing.Stats(waits, noon)
 	for _, o := range []corral.Outcome{corral.OutcomeExpired, corral.OutcomeIdle, corral.OutcomeDrained, corral.OutcomePreempted, corral.OutcomeDuplicate, corral.OutcomeLost} {
 		unseen := gaveUp(2)
 		unseen.Outcome = o
-		if diff := cmp.Diff(want, corral.WaitQuantiles(append(waits, unseen), noon)); diff != "" {
+		if diff := cmp.Diff(want, queueing.Stats(append(waits, unseen), noon)); diff != "" {
 			t.Errorf("with one that ended as %s (-want +got):\n%s", o, diff)
 		}
 	}
 	for _, o := range []corral.Outcome{corral.OutcomeRemoved, corral.OutcomeFailed} { // in the queue: it waited too long, say
 		censored := gaveUp(2)
 		censored.Outcome = o
-		if got := corral.WaitQuantiles(append(waits, censored), noon); got[0].Censored != 1 {
+		if got := queueing.Stats(append(waits, censored), noon); got[0].Censored != 1 {
 			t.Errorf("with one that ended as %s: %+v", o, got)
 		}
 	}
 }
 
-func TestWaitQuantilesByShape(t *testing.T) {
+func TestStatsByShape(t *testing.T) {
 	t.Parallel()
 	wide, short, long := waitOf(50), waitOf(2), waitOf(9)
 	wide.Hosts, short.Queue, long.Walltime = 4, "debug", corral.Seconds(2*time.Hour)
@@ -97,7 +100,7 @@ func TestWaitQuantilesByShape(t *testing.T) {
 		median   corral.Seconds
 	}
 	var got []line
-	for _, s := range corral.WaitQuantiles([]corral.Wait{wide, waitOf(1), long, short}, noon) {
+	for _, s := range queueing.Stats([]corral.Wait{wide, waitOf(1), long, short}, noon) {
 		got = append(got, line{s.Queue, s.Hosts, s.Walltime, s.Median.Wait})
 	}
 	minutes := func(n int) corral.Seconds { return corral.Seconds(time.Duration(n) * time.Minute) }
@@ -105,14 +108,14 @@ func TestWaitQuantilesByShape(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(line{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := corral.WaitQuantiles(nil, noon); got != nil {
+	if got := queueing.Stats(nil, noon); got != nil {
 		t.Errorf("of no waits: %v", got)
 	}
 }
 
 // A bound is the wait of a rank that the binomial distribution gives: of 100 waits, which count as 5, the longest bounds
 // the median. What has not started counts as longer than until now.
-func TestWaitBound(t *testing.T) {
+func TestBound(t *testing.T) {
 	t.Parallel()
 	many := func(n int) (all []corral.Wait) {
 		for i := range n {
@@ -137,14 +140,14 @@ func TestWaitBound(t *testing.T) {
 		{"the longest of all", many(200), 1, 200, true},
 		{"one waits for longer than all", append(many(198), gaveUp(500), gaveUp(600)), 0.9, 600, true},
 	} {
-		got := corral.WaitBound(tt.waits, tt.share, noon.Add(time.Hour))
+		got := queueing.Bound(tt.waits, tt.share, noon.Add(time.Hour))
 		want := corral.Quantile{Wait: corral.Seconds(time.Duration(tt.want) * time.Minute), AtLeast: tt.atLeast}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, want)
 		}
 	}
 	for share, want := range map[float64]int{0.5: 100, 0.75: 220, 0.9: 580, 0.95: 1180} {
-		if got := corral.BoundNeeds(share); got != want {
+		if got := queueing.BoundNeeds(share); got != want {
 			t.Errorf("BoundNeeds(%g) = %d, want %d", share, got, want)
 		}
 	}
@@ -160,17 +163,17 @@ func TestBoundRests(t *testing.T) {
 	}
 	lost := waitOf(3)
 	lost.StartedAt, lost.Outcome = time.Time{}, corral.OutcomeLost
-	if got := corral.BoundRests(append(all, lost), 0.5); got != 1 {
+	if got := queueing.BoundRests(append(all, lost), 0.5); got != 1 {
 		t.Errorf("on %d, want the second alone", got)
 	}
 }
 
 // Of independent waits the bound is above the true quantile in at least 95 % of cases, whatever their number.
-func TestWaitBoundIsAboveTheTrueQuantile(t *testing.T) {
+func TestBoundIsAboveTheTrueQuantile(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(95, 5))
 	for _, share := range []float64{0.5, 0.75, 0.9} {
-		for _, n := range []int{corral.BoundNeeds(share), 2 * corral.BoundNeeds(share)} {
+		for _, n := range []int{queueing.BoundNeeds(share), 2 * queueing.BoundNeeds(share)} {
 			above := 0
 			const cases = 400
 			for range cases {
@@ -182,7 +185,7 @@ func TestWaitBoundIsAboveTheTrueQuantile(t *testing.T) {
 						waits[i] = waits[i-1]
 					}
 				}
-				if corral.WaitBound(waits, share, noon).Wait >= corral.Seconds(share*float64(1000*time.Minute)) {
+				if queueing.Bound(waits, share, noon).Wait >= corral.Seconds(share*float64(1000*time.Minute)) {
 					above++
 				}
 			}

@@ -1,0 +1,68 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+)
+
+// What is written is read again, with comments in between.
+func TestEventsAreReadAsWritten(t *testing.T) {
+	t.Parallel()
+	want := []api.Event{
+		{ID: 7, Kind: api.EventReady, Data: json.RawMessage("{}")},
+		{Kind: "run", Data: json.RawMessage(`{"id":3,"workflow":"a: b"}`)},
+		{ID: 9, Kind: "site", Data: json.RawMessage(`{"id":1}`)},
+	}
+	var text bytes.Buffer
+	for _, e := range want {
+		text.WriteString(":\n\n")
+		if err := e.Write(&text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []api.Event
+	err := api.ReadEvents(&text, func(e api.Event) error { got = append(got, e); return nil })
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-written +read):\n%s", err, diff)
+	}
+}
+
+func TestEventsThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"id: x\n\n", "event: run\ndata: {\n\n", "event: run\n\n", "event: run\ndata: {}\n", "<html>\nevent: run",
+	} {
+		err := api.ReadEvents(strings.NewReader(text), func(api.Event) error { return nil })
+		if corral.KindOf(err) != corral.Unavailable {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	mine := errors.New("mine")
+	err := api.ReadEvents(strings.NewReader("event: run\ndata: {}\n\n"), func(api.Event) error { return mine })
+	if !errors.Is(err, mine) {
+		t.Errorf("the reader's own error: %v", err)
+	}
+}
+
+// No stream makes the reader fail in another way than by an error, and what it accepts is JSON.
+func FuzzReadEvents(f *testing.F) {
+	f.Add("id: 1\nevent: run\ndata: {}\n\n:\n\nevent: site\ndata: {\"id\": 1}\n\n")
+	f.Add("id: 99999999999999999999\n\n")
+	f.Add("data:{}\r\n\r\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		_ = api.ReadEvents(strings.NewReader(text), func(e api.Event) error {
+			if e.Kind == "" || !json.Valid(e.Data) {
+				t.Errorf("%+v is no event", e)
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,58 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// A User calls corral from a directory of its own, below which everything is that a user of Corral has.
+type User struct {
+	Dir string
+	Env []string // beside this process's environment
+	bin string
+}
+
+// NewUser makes the folders of a user whose programs are in bin. Those who run jobs may pass through them.
+func NewUser(bin, dir string) (*User, error) {
+	bin, err := filepath.Abs(bin)
+	if err != nil {
+		return nil, err
+	}
+	u := &User{Dir: dir, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, bin: bin}
+	// The names are short: a socket's path has a hundred bytes at most.
+	for _, folder := range [][2]string{
+		{"HOME", "h"}, {"XDG_STATE_HOME", "s"}, {"XDG_CACHE_HOME", "c"}, {"XDG_DATA_HOME", "d"},
+		{"XDG_CONFIG_HOME", "f"}, {"XDG_RUNTIME_DIR", "r"},
+	} {
+		path := filepath.Join(dir, folder[1])
+		if err := os.Mkdir(path, 0o711); err != nil {
+			return nil, fmt.Errorf("making a user's folders: %w", err)
+		}
+		u.Env = append(u.Env, folder[0]+"="+path)
+	}
+	return u, os.Chmod(dir, 0o711)
+}
+
+// Corral runs the client, and returns what it prints. The error has what it complained about.
+func (u *User) Corral(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(u.bin, "corral"), args...)
+	cmd.Dir, cmd.Env = u.Dir, append(os.Environ(), u.Env...)
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("corral %s: %w: %.500s", strings.Join(args, " "), err, exit.Stderr)
+	}
+	return out, err
+}
+
+// End ends the user's corrald, and removes all that it has made, whatever was interrupted.
+func (u *User) End() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	_, err := u.Corral(ctx, "down", "--purge", "--force")
+	return err
+}

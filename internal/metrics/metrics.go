@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Metrics are those of one corrald. Its methods may be called from any goroutine.
+type Metrics struct {
+	lg       *slog.Logger
+	db       *store.DB
+	registry *prometheus.Registry
+	history  history
+	loops    loops
+	requests *prometheus.CounterVec
+	answers  *prometheus.HistogramVec
+}
+
+// scrapeTimeout bounds what one scrape reads: Prometheus itself gives up after ten seconds, unless told otherwise.
+const scrapeTimeout = 8 * time.Second
+
+// quick are the buckets of what should take milliseconds, in seconds.
+var quick = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
+
+// New returns the metrics of a corrald of this version. workers lists who is registered in a cluster.
+func New(lg *slog.Logger, db *store.DB, version string, workers func(corral.ClusterID) []corral.Worker) *Metrics {
+	m := &Metrics{
+		lg: lg, db: db, registry: prometheus.NewRegistry(), history: newHistory(), loops: newLoops(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "corral_http_requests_total",
+			Help: "Requests answered by the REST API; the route is empty for paths that it does not have.",
+		}, []string{"method", "route", "status"}),
+		answers: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "corral_http_request_seconds",
+			Help:    "Time to answer a request, that of requests which wait for something included.",
+			Buckets: quick,
+		}, []string{"method", "route"}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "corral_build_info", Help: "1, with the version of corrald.",
+		ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	m.registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
+		&stored{lg: lg, db: db, workers: workers, told: map[string]bool{}, sites: []perSite{&m.history, &m.loops}},
+		m.requests, m.answers,
+	)
+	return m
+}
+
+// Handler answers scrapes. What cannot be read is an answer of status 500, by which Prometheus takes corrald for down.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(m.lg.Handler(), slog.LevelWarn), DisableCompression: true, MaxRequestsInFlight: 4,
+	})
+}
+
+// Answered counts a request.
+func (m *Metrics) Answered(method, route string, status int, took time.Duration) {
+	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	if route != "" {
+		m.answers.WithLabelValues(method, route).Observe(took.Seconds())
+	}
+}
+
+// Run follows the history until ctx ends.
+func (m *Metrics) Run(ctx context.Context) error { return m.history.follow(ctx, m.lg, m.db) }
+
+// A perSite has series of sites, which stored begins and ends. Prometheus' registry collects side by side, so stored
+// also passes them on: else the first scrape could come before they begin.
+type perSite interface {
+	prometheus.Collector
+
+	// begin makes the series of a site, with 0.
+	begin(site string)
+
+	// end removes them.
+	end(site string)
+}

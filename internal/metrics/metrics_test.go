@@ -1,0 +1,261 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
+)
+
+// A world is the metrics of a real store.
+type world struct {
+	*testing.T
+	db      *store.DB
+	m       *metrics.Metrics
+	site    corral.Site
+	cluster corral.Cluster
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{T: t, db: storetest.OpenTest(t)}
+	w.m = metrics.New(slog.New(slog.DiscardHandler), w.db, "1.2.3", func(corral.ClusterID) []corral.Worker {
+		return []corral.Worker{{CPUs: 4, CPUsFree: 1, Connected: true}, {CPUs: 8, CPUsFree: 8, Connected: true}, {CPUs: 2}}
+	})
+	w.write(func(tx *store.Tx) (err error) {
+		w.cluster, err = tx.CreateCluster(corral.Cluster{Name: "default", Owner: "ann", Kind: corral.Embedded})
+		return err
+	})
+	w.site = w.newSite("hpc")
+	return w
+}
+
+func (w *world) write(fn func(*store.Tx) error) {
+	w.Helper()
+	if err := w.db.Write(w.Context(), "ann", fn); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) newSite(name string) (s corral.Site) {
+	w.Helper()
+	w.write(func(tx *store.Tx) (err error) {
+		s, err = tx.CreateSite(corral.Site{Name: name, Owner: "ann", Contact: "local:", Batch: "fork", Root: "/r"})
+		for _, move := range []corral.SiteMove{corral.SiteStage, corral.SiteStaged} {
+			if err == nil {
+				s, err = tx.MoveSite(s.ID, move, "")
+			}
+		}
+		return err
+	})
+	return s
+}
+
+// attempt makes an attempt of a new glidein, and moves it.
+func (w *world) attempt(events ...corral.JobEvent) (j corral.Job) {
+	w.Helper()
+	w.write(func(tx *store.Tx) error {
+		g, err := tx.CreateGlidein(corral.Glidein{Owner: "ann", Site: w.site.ID, Cluster: w.cluster.ID, Hosts: 1, CPUs: 1,
+			Walltime: corral.Seconds(time.Hour)})
+		if err == nil {
+			j, err = tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: w.site.ID, Glidein: g.ID, Tag: fmt.Sprint("tag-", g.ID)})
+		}
+		return err
+	})
+	return w.move(j, events...)
+}
+
+func (w *world) move(j corral.Job, events ...corral.JobEvent) corral.Job {
+	w.Helper()
+	for _, e := range events {
+		w.write(func(tx *store.Tx) (err error) { j, err = tx.MoveJob(j.ID, e); return err })
+	}
+	return j
+}
+
+var (
+	submit = corral.JobEvent{Move: corral.JobSubmit, SiteJobID: "1"}
+	begin  = corral.JobEvent{Move: corral.JobStart}
+	end    = corral.JobEvent{Move: corral.JobEnd, Outcome: corral.OutcomeExpired}
+)
+
+// scrape returns what Prometheus gets, by series.
+func (w *world) scrape() map[string]string {
+	w.Helper()
+	rec := httptest.NewRecorder()
+	w.m.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(w.Context(), http.MethodGet, "/metrics", nil))
+	if rec.Code != http.StatusOK {
+		w.Fatalf("%d: %s", rec.Code, rec.Body)
+	}
+	series := map[string]string{}
+	for line := range strings.Lines(rec.Body.String()) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && !strings.HasPrefix(line, "#") {
+			series[name] = value
+		}
+	}
+	return series
+}
+
+func (w *world) want(series map[string]string, want map[string]string) {
+	w.Helper()
+	for name, value := range want {
+		if got, there := series[name]; got != value {
+			w.Errorf("%s is %q (there: %v), want %s", name, got, there, value)
+		}
+	}
+}
+
+// What is stored is told, and what there is none of is told, too.
+func TestStoredIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.attempt(submit)
+	w.attempt(submit, begin)
+	w.write(func(tx *store.Tx) error {
+		r, err := tx.CreateRun(corral.Run{Owner: "ann", Cluster: w.cluster.ID, Workflow: "fold", Dir: "/runs/1"})
+		if err == nil {
+			_, err = tx.SetRun(r.ID, corral.RunTasks{Total: 6, Ready: 1, Running: 2, Done: 3}, nil)
+		}
+		return err
+	})
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.SetSite(w.site.ID, func(s *corral.Site) {
+			s.Trouble = corral.SiteTrouble{Why: "no route", Since: s.CreatedAt, LoginNeeded: true}
+		})
+		return err
+	})
+	series := w.scrape()
+	w.want(series, map[string]string{
+		`corral_build_info{version="1.2.3"}`:               "1",
+		`corral_sites{state="READY"}`:                      "1",
+		`corral_sites{state="FAILED"}`:                     "0",
+		`corral_glideins{site="hpc",state="ACTIVE"}`:       "2",
+		`corral_glideins{site="hpc",state="FAILED"}`:       "0",
+		`corral_attempts{site="hpc",state="SUBMITTED"}`:    "1",
+		`corral_attempts{site="hpc",state="RUNNING"}`:      "1",
+		`corral_attempts{site="hpc",state="QUEUED"}`:       "0",
+		`corral_runs{state="RUNNING"}`:                     "1",
+		`corral_runs{state="STALLED"}`:                     "0",
+		`corral_tasks{state="running"}`:                    "2",
+		`corral_tasks{state="skipped"}`:                    "0",
+		`corral_tasks_ended_total{outcome="done"}`:         "3",
+		`corral_tasks_ended_total{outcome="failed"}`:       "0",
+		`corral_workers{cluster="default"}`:                "2",
+		`corral_worker_cpus{cluster="default",use="busy"}`: "3",
+		`corral_worker_cpus{cluster="default",use="free"}`: "9",
+		`corral_site_login_needed{site="hpc"}`:             "1",
+		`corral_site_held{site="hpc"}`:                     "0",
+
+		`corral_attempts_ended_total{outcome="failed",site="hpc"}`:  "0",
+		`corral_phase_seconds_count{phase="allocation",site="hpc"}`: "0",
+		`corral_reconcile_lag_seconds{site="hpc"}`:                  "0",
+		`corral_reconcile_failures_total{site="hpc"}`:               "0",
+	})
+	for _, name := range []string{"corral_site_trouble_seconds", "corral_oldest_queued_seconds"} {
+		if v, there := series[name+`{site="hpc"}`]; !there || v == "0" {
+			t.Errorf("%s is %q, want some seconds", name, v)
+		}
+	}
+}
+
+// Phases and outcomes are those of what happens from the beginning on, each once.
+func TestHistoryIsFollowed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.attempt(submit, begin, end) // before
+	w.scrape()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.m.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	ended := `corral_attempts_ended_total{outcome="expired",site="hpc"}`
+	// Until it is known that it follows, an attempt may be from before.
+	until(t, "it follows", func() bool { w.attempt(submit, begin, end); return w.scrape()[ended] != "0" })
+	was := w.scrape()
+	j := w.attempt(submit, begin)
+	for n := range 2 {
+		w.write(func(tx *store.Tx) error { _, err := tx.NoteWorkers(j.ID, n+1); return err })
+	}
+	w.move(j, end)
+	for _, name := range []string{
+		ended, `corral_phase_seconds_count{phase="allocation",site="hpc"}`, `corral_phase_seconds_count{phase="runtime",site="hpc"}`,
+		`corral_phase_seconds_count{phase="registration",site="hpc"}`,
+	} {
+		var before, now int
+		fmt.Sscan(was[name], &before)
+		until(t, name, func() bool { fmt.Sscan(w.scrape()[name], &now); return now > before })
+		if strings.Contains(name, "registration") && now != before+1 {
+			t.Errorf("%s is %d, was %d: only the first worker counts", name, now, before)
+		}
+	}
+}
+
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(2 * time.Minute); !ok(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// The loops of sites tell of their steps, and the series of a site go with it.
+func TestLoops(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := w.newSite("grid")
+	w.m.Stepping("hpc") // before it is known: nothing is told of it
+	w.want(w.scrape(), map[string]string{`corral_reconcile_lag_seconds{site="hpc"}`: "0"})
+	w.m.Stepped("hpc", time.Second, nil)
+	w.m.Stepped("hpc", time.Second, errors.New("no route"))
+	w.m.Stepping("grid")
+	series := w.scrape()
+	w.want(series, map[string]string{
+		`corral_reconcile_step_seconds_count{site="hpc"}`: "2",
+		`corral_reconcile_failures_total{site="hpc"}`:     "1",
+		`corral_reconcile_failures_total{site="grid"}`:    "0",
+	})
+	if series[`corral_reconcile_lag_seconds{site="grid"}`] == "0" {
+		t.Error("a step is under way, and there is no lag")
+	}
+	w.write(func(tx *store.Tx) error {
+		_, err := tx.MoveSite(other.ID, corral.SiteForget, "gone")
+		return err
+	})
+	w.m.Stepped("grid", time.Second, nil)
+	for name := range w.scrape() {
+		if strings.Contains(name, `"grid"`) {
+			t.Errorf("%s is there, and the site is not", name)
+		}
+	}
+}
+
+// Requests are counted by route and status.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.m.Answered(http.MethodGet, "/v1/sites/:site", 404, time.Millisecond)
+	w.m.Answered(http.MethodGet, "/v1/sites/:site", 404, time.Second)
+	w.m.Answered(http.MethodGet, "", 404, time.Second)
+	w.want(w.scrape(), map[string]string{
+		`corral_http_requests_total{method="GET",route="/v1/sites/:site",status="404"}`: "2",
+		`corral_http_request_seconds_count{method="GET",route="/v1/sites/:site"}`:       "2",
+		`corral_http_requests_total{method="GET",route="",status="404"}`:                "1",
+	})
+}

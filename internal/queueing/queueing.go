@@ -1,0 +1,186 @@
+// Package queueing estimates from waits of the past how long attempts will wait in a site's queue.
+//
+// A wait is known exactly where an attempt started. One that was given up, or that still waits, would have waited for
+// longer: estimates count it as such, since to leave it out would make a slow queue look fast. Quantile is the estimate
+// itself, and Bound one that the true quantile hardly exceeds. In and Near choose the waits from which to estimate.
+//
+// Nothing here reads a clock or a store: whoever asks has the waits, and says when now is.
+package queueing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Stats returns statistics of waits by queue and shape, in their order. Those of which it is unknown how long
+// they were are left out.
+//
+// To leave out what did not start would make a slow queue look fast: a user who gives up after an hour never reports a
+// wait of two. Quantiles are therefore Kaplan and Meier's estimate, which counts a censored wait as one that is longer.
+func Stats(waits []corral.Wait, now time.Time) []corral.WaitStats {
+	groups := map[corral.WaitStats][]corral.Wait{} // :: shape → its waits
+	for _, w := range waits {
+		if w.Unseen() {
+			continue
+		}
+		shape := corral.WaitStats{Queue: w.Queue, Hosts: w.Hosts, CPUs: w.CPUs, Walltime: w.Walltime}
+		groups[shape] = append(groups[shape], w)
+	}
+	var all []corral.WaitStats
+	for s, group := range groups {
+		all = append(all, measure(s, group, now))
+	}
+	slices.SortFunc(all, func(a, b corral.WaitStats) int {
+		return cmp.Or(
+			cmp.Compare(a.Queue, b.Queue), a.Hosts-b.Hosts, a.CPUs-b.CPUs, cmp.Compare(a.Walltime, b.Walltime))
+	})
+	return all
+}
+
+// In returns the waits in a queue, and those of which the queue is not known. An empty queue is one of which nothing is
+// known: any wait may have been in it.
+func In(queue string, waits []corral.Wait) (here []corral.Wait) {
+	for _, w := range waits {
+		if asked := cmp.Or(w.Queue, w.Default); asked == "" || queue == "" || asked == queue {
+			here = append(here, w)
+		}
+	}
+	return here
+}
+
+// Near returns the waits of pilots with at least half and at most twice so many cpus: a wider one finds room later.
+func Near(cpus int, waits []corral.Wait) []corral.Wait {
+	return slices.DeleteFunc(slices.Clone(waits), func(w corral.Wait) bool {
+		return w.Hosts*w.CPUs > 2*cpus || 2*w.Hosts*w.CPUs < cpus
+	})
+}
+
+// A span is one wait; those that ended with a start come before censored ones of the same length.
+type span struct {
+	d        time.Duration
+	censored bool
+}
+
+// measure completes s, which is a shape so far, by the waits of that shape.
+func measure(s corral.WaitStats, waits []corral.Wait, now time.Time) corral.WaitStats {
+	spans := sorted(waits, now)
+	for _, w := range spans {
+		if w.censored {
+			s.Censored++
+		} else {
+			s.Max = max(s.Max, corral.Seconds(w.d))
+		}
+	}
+	s.Count, s.Median, s.P90 = len(waits), quantile(spans, 0.5), quantile(spans, 0.9)
+	return s
+}
+
+// Quantile returns the time within which a share of these attempts started, as Stats computes it.
+func Quantile(waits []corral.Wait, share float64, now time.Time) corral.Quantile {
+	return quantile(sorted(slices.DeleteFunc(slices.Clone(waits), corral.Wait.Unseen), now), share)
+}
+
+// Of a bound: the share of cases in which it must hold, how many of the latest waits count as one, and on how many
+// times as many waits as it needs it rests. Pilots that are submitted soon after each other meet the same queue and
+// wait alike, so that many of them tell no more than one does. The latter two were chosen on the first half of a trace;
+// bench/evidence checks them on its second half.
+const (
+	boundCertainty = 0.95
+	boundAlike     = 20
+	boundWindow    = 2
+)
+
+// Bound returns a time that a share of attempts does not exceed even if those seen so far were lucky: the true
+// quantile lies below it in 95 % of cases. waits are in the order of their submission; the latest of them count.
+//
+// It is the binomial method of Brevik, Nurmi and Wolski (Predicting bounds on queuing delay for batch-scheduled
+// parallel machines, PPoPP 2006): of n waits the kth shortest is above the quantile if fewer than k of them are below
+// it, of which the binomial distribution gives the probability. Where so few waits were seen that not even the longest
+// is certain enough, that one is returned, with AtLeast.
+func Bound(waits []corral.Wait, share float64, now time.Time) corral.Quantile {
+	spans := sorted(boundBy(waits, share), now)
+	n := BoundRests(waits, share) / boundAlike
+	k, ok := boundRank(n, share)
+	if !ok {
+		longest := quantile(spans, 1)
+		longest.AtLeast = true
+		return longest
+	}
+	return quantile(spans, float64(k)/float64(n))
+}
+
+// boundBy returns the latest waits, which a bound of a share is made of.
+func boundBy(waits []corral.Wait, share float64) []corral.Wait {
+	waits = slices.DeleteFunc(slices.Clone(waits), corral.Wait.Unseen)
+	return waits[max(0, len(waits)-boundWindow*BoundNeeds(share)):]
+}
+
+// BoundRests returns on how many waits Bound rests: of the latest, those that ended with a start.
+func BoundRests(waits []corral.Wait, share float64) (started int) {
+	for _, w := range boundBy(waits, share) {
+		if !w.StartedAt.IsZero() {
+			started++
+		}
+	}
+	return started
+}
+
+// BoundNeeds returns on how many waits a bound of a share must rest to be certain; a share near 1 is counted as 0.999.
+func BoundNeeds(share float64) int {
+	share = min(max(share, 0.05), 0.999)
+	return int(math.Ceil(math.Log(1-boundCertainty)/math.Log(share))) * boundAlike
+}
+
+// boundRank returns the least k for which the kth shortest of n independent waits is no shorter than the quantile of a
+// share, certainly enough; ok is false if that is none of them.
+func boundRank(n int, share float64) (k int, ok bool) {
+	if share >= 1 {
+		return 0, false
+	}
+	chance, below := math.Pow(1-share, float64(n)), 0.0 // that exactly, and at most, so many are below the quantile
+	for k = range n {
+		if below += chance; below >= boundCertainty {
+			return k + 1, true
+		}
+		chance *= float64(n-k) / float64(k+1) * share / (1 - share)
+	}
+	return 0, false
+}
+
+func sorted(waits []corral.Wait, now time.Time) []span {
+	spans := make([]span, len(waits))
+	for i, w := range waits {
+		spans[i].d, spans[i].censored = w.Waited(now)
+	}
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.d == b.d && a.censored != b.censored {
+			return map[bool]int{false: -1, true: 1}[a.censored]
+		}
+		return cmp.Compare(a.d, b.d)
+	})
+	return spans
+}
+
+// quantile returns the shortest wait by which a share of all has started, by the product-limit estimate; spans are
+// sorted.
+func quantile(spans []span, share float64) corral.Quantile {
+	const rounding = 1e-9
+	waiting := 1.0 // the share that still waits
+	for i, s := range spans {
+		if s.censored {
+			continue
+		}
+		left := float64(len(spans) - i)
+		if waiting *= (left - 1) / left; waiting <= 1-share+rounding {
+			return corral.Quantile{Wait: corral.Seconds(s.d)}
+		}
+	}
+	if len(spans) == 0 {
+		return corral.Quantile{AtLeast: true}
+	}
+	return corral.Quantile{Wait: corral.Seconds(spans[len(spans)-1].d), AtLeast: true}
+}

@@ -1,0 +1,93 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// Outlook says what becomes of a glidein next, when at the earliest, and by which rule, as far as that is known at now.
+// It is what Decide would do if nothing happened but that time goes by and that what runs lives out its walltime.
+func Outlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
+	live := g.Live()
+	switch {
+	case g.State.Terminal():
+		return corral.Outlook{Next: corral.NextNothing, Why: g.Reason}
+	case g.Asked != corral.AskNothing:
+		return corral.Outlook{Next: corral.NextLeave, Why: "asked to " + string(g.Asked)}
+	case len(live) == 0:
+		return firstOutlook(now, w, g)
+	case len(live) > 1:
+		return succession(live)
+	case live[0].State != corral.JobRunning:
+		return corral.Outlook{Next: corral.NextStart, Attempt: live[0].Number, At: g.LatestStart(live[0]),
+			Why: "it waits in the site's queue, and is cancelled if it has not started by then"}
+	}
+	return runningOutlook(now, w, g, live[0])
+}
+
+// firstOutlook is that of a glidein without an attempt that is alive: what keeps the next one, and until when.
+func firstOutlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
+	verdict, notBefore, why := g.Next(now)
+	if verdict != resubmit.Again {
+		return corral.Outlook{Next: corral.NextFinish, Why: why}
+	}
+	o := corral.Outlook{Next: corral.NextSubmit, Attempt: nextNumber(g), At: latestOf(notBefore, g.NotBefore), Why: why}
+	if g.State == corral.GlideinWaiting && g.Reason != "" { // it names what is waited for, be it time or not
+		o.Why += "; " + g.Reason
+	}
+	if w.Held.Until.After(now) {
+		o.At = latestOf(o.At, w.Held.Until)
+		if !strings.Contains(o.Why, w.Held.Why) {
+			o.Why += "; " + w.Held.Why
+		}
+	}
+	if !o.At.After(now) {
+		o.At = time.Time{}
+	}
+	return o
+}
+
+// runningOutlook is that of a glidein whose one attempt runs.
+func runningOutlook(now time.Time, w World, g corral.Glidein, a corral.Job) corral.Outlook {
+	leave := workersLeave(g, a)
+	at, early := leave, ""
+	if g.Overlap > 0 {
+		at, early = overlapAt(w, g, a), ", "+overlapping(w, g, a)
+	}
+	verdict, notBefore, why := g.NextIfExpired(latestOf(now, at))
+	if verdict != resubmit.Again {
+		return corral.Outlook{Next: corral.NextFinish, At: leave, Why: why}
+	}
+	if g.Overlap > 0 { // else the attempt itself is the last that has ended by then
+		at = latestOf(at, notBefore)
+	}
+	return corral.Outlook{Next: corral.NextSubmit, Attempt: nextNumber(g), At: at, Why: why + early}
+}
+
+// succession is the outlook of two generations: the later one takes over.
+func succession(live []corral.Job) corral.Outlook {
+	earlier, later := live[0], live[len(live)-1]
+	if later.State != corral.JobRunning {
+		return corral.Outlook{Next: corral.NextStart, Attempt: later.Number,
+			Why: fmt.Sprintf("it waits in the site's queue to take over from attempt %d", earlier.Number)}
+	}
+	return corral.Outlook{Next: corral.NextLeave, Attempt: earlier.Number,
+		Why: fmt.Sprintf("attempt %d has taken over", later.Number)}
+}
+
+// nextNumber is the number of a glidein's next attempt.
+func nextNumber(g corral.Glidein) int {
+	n := 1
+	for _, a := range g.Attempts {
+		n = max(n, a.Number+1)
+	}
+	return n
+}
+
+// latestOf returns the last of some times.
+func latestOf(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

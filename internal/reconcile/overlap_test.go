@@ -1,0 +1,152 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// waited is an attempt of one cpu that waited so long, before the world began.
+func waited(d time.Duration) corral.Wait {
+	return corral.Wait{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Minute), SubmittedAt: t0.Add(-time.Hour), StartedAt: t0.Add(d - time.Hour)}
+}
+
+// The pilot's minute has 55 s in which its workers serve: 3 s are kept for leaving, and 2 s for ending tasks. The
+// successor is submitted so early that it runs 20 s before these are over, if it waits as nine of ten have.
+func TestOverlapRestsOnWaits(t *testing.T) {
+	t.Parallel()
+	g := glideinWith(resubmit.Policy{Mode: resubmit.Forever}, alive(1, corral.JobRunning))
+	g.CPUs, g.Hosts, g.Overlap = 1, 1, corral.Seconds(20*time.Second)
+	still := waited(0)
+	still.StartedAt = time.Time{}
+	gaveUp := still
+	gaveUp.EndedAt, gaveUp.Outcome = still.SubmittedAt.Add(30*time.Second), corral.OutcomeRemoved
+	wide := waited(30 * time.Second)
+	wide.CPUs = 64
+	elsewhere := waited(30 * time.Second)
+	elsewhere.Queue = "long"
+	for _, tt := range []struct {
+		name  string
+		queue string
+		waits []corral.Wait
+		at    time.Duration // of the submission
+		why   string
+	}{
+		{"none is known", "", nil, 35 * time.Second, "by 20s"},
+		{"one", "", []corral.Wait{waited(10 * time.Second)}, 25 * time.Second, "nine of ten attempts at the site wait 10s at most"},
+		{"the longest of a few", "", []corral.Wait{waited(time.Second), waited(10 * time.Second), waited(0)}, 25 * time.Second, "10s"},
+		{"one of many is longer", "", append(slices.Repeat([]corral.Wait{waited(5 * time.Second)}, 19), waited(time.Hour)), 30 * time.Second, "5s"},
+		{"one waits still, and says nothing", "", []corral.Wait{waited(10 * time.Second), still}, 25 * time.Second, "10s"},
+		{"one gave up", "", []corral.Wait{waited(10 * time.Second), gaveUp}, 5 * time.Second, "30s at least"},
+		{"wider ones wait longer", "", []corral.Wait{waited(10 * time.Second), wide}, 25 * time.Second, "10s"},
+		{"only wider ones are known", "", []corral.Wait{wide}, 5 * time.Second, "30s"},
+		{"another queue is slower", "short", []corral.Wait{waited(10 * time.Second), elsewhere}, 25 * time.Second, "10s"},
+		{"longer than the walltime", "", []corral.Wait{waited(time.Hour)}, 0, "1h0m0s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			g := g
+			g.Queue = tt.queue
+			w := World{Site: corral.Site{State: corral.SiteReady}, Glideins: []corral.Glidein{g}, Waits: tt.waits}
+			if tt.at > 0 {
+				early := t0.Add(tt.at - time.Millisecond)
+				if got := kinds(Decide(early, w)); len(got) != 0 {
+					t.Errorf("just before %s: %q", tt.at, got)
+				}
+				if due := Due(early, w); !due.Equal(t0.Add(tt.at)) {
+					t.Errorf("due at %s, want %s", due.Sub(t0), tt.at)
+				}
+			}
+			actions := Decide(t0.Add(tt.at), w)
+			if diff := cmp.Diff([]string{"submit pilot"}, kinds(actions)); diff != "" {
+				t.Fatalf("at %s (-want +got):\n%s", tt.at, diff)
+			}
+			if why := actions[0].Why(); !strings.Contains(why, "overlapping attempt 1") || !strings.Contains(why, tt.why) {
+				t.Errorf("it says %q, want %q in it", why, tt.why)
+			}
+		})
+	}
+}
+
+// Whatever is known of waits: there are never three generations, the successor is never later than the overlap wants
+// it, and not earlier than the longest wait explains.
+func TestOverlapBounds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w, now := drawWorld(t)
+		g := &w.Glideins[0]
+		w.Waits = nil
+		longest := time.Duration(0)
+		for range rapid.IntRange(0, 30).Draw(t, "waits") {
+			d := time.Duration(rapid.IntRange(0, 7200).Draw(t, "wait")) * time.Second
+			w.Waits, longest = append(w.Waits, waited(d)), max(longest, d)
+		}
+		live := g.Live()
+		submits := slices.Contains(kinds(Decide(now, w)), "submit pilot")
+		if submits && len(live) > 1 {
+			t.Fatalf("a third generation is submitted")
+		}
+		if g.Overlap == 0 || len(live) != 1 || live[0].State != corral.JobRunning {
+			return
+		}
+		by := workersLeave(*g, live[0]).Add(-time.Duration(g.Overlap))
+		if at := overlapAt(w, *g, live[0]); at.After(by) || at.Before(by.Add(-longest)) {
+			t.Fatalf("submitted at %s, want %s at most, and %s at least", at, by, by.Add(-longest))
+		}
+	})
+}
+
+func TestOutlook(t *testing.T) {
+	t.Parallel()
+	forever := resubmit.Policy{Mode: resubmit.Forever, Retries: 2}
+	twice := resubmit.Policy{Mode: resubmit.Times, Limit: 2}
+	lap := func(g corral.Glidein) corral.Glidein { g.Overlap = corral.Seconds(20 * time.Second); return g }
+	asked := glideinWith(forever, alive(1, corral.JobRunning))
+	asked.Asked = corral.AskDrain
+	finished := glideinWith(resubmit.Policy{}, over(1, corral.OutcomeExpired))
+	finished.State, finished.Reason = corral.GlideinFinished, "no resubmission asked"
+	planned := glideinWith(forever)
+	planned.NotBefore = t0.Add(time.Hour)
+	queued := glideinWith(forever, alive(1, corral.JobQueued))
+	queued.QueueLimit = corral.Seconds(time.Hour)
+	lost := glideinWith(forever, over(1, corral.OutcomeLost))
+	_, retry, _ := lost.Next(t0)
+	held := corral.Hold{Until: t0.Add(5 * time.Minute), Why: "the last 3 attempts at the site came to nothing"}
+	const leave = 55 * time.Second
+	for _, tt := range []struct {
+		name    string
+		g       corral.Glidein
+		held    corral.Hold
+		next    corral.NextStep
+		attempt int
+		at      time.Time
+		why     string
+	}{
+		{"over", finished, corral.Hold{}, corral.NextNothing, 0, time.Time{}, "no resubmission asked"},
+		{"asked to drain", asked, corral.Hold{}, corral.NextLeave, 0, time.Time{}, "asked to drain"},
+		{"new", glideinWith(forever), corral.Hold{}, corral.NextSubmit, 1, time.Time{}, "first attempt"},
+		{"planned", planned, corral.Hold{}, corral.NextSubmit, 1, planned.NotBefore, "first attempt"},
+		{"held", glideinWith(forever), held, corral.NextSubmit, 1, held.Until, "came to nothing"},
+		{"lost", lost, corral.Hold{}, corral.NextSubmit, 2, retry, "retry 1 of 2"},
+		{"queued", queued, corral.Hold{}, corral.NextStart, 1, queued.LatestStart(queued.Attempts[0]), "queue"},
+		{"runs, and is the only one", glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning)), corral.Hold{}, corral.NextFinish, 0, t0.Add(leave), "no resubmission asked"},
+		{"runs, and another follows", glideinWith(twice, alive(1, corral.JobRunning)), corral.Hold{}, corral.NextSubmit, 2, t0.Add(leave), "resubmission 1 of 2"},
+		{"runs, and another overlaps", lap(glideinWith(twice, alive(1, corral.JobRunning))), corral.Hold{}, corral.NextSubmit, 2, t0.Add(leave - 20*time.Second), "overlapping attempt 1 by 20s"},
+		{"runs as the last", glideinWith(twice, over(1, corral.OutcomeExpired), over(2, corral.OutcomeExpired), alive(3, corral.JobRunning)), corral.Hold{}, corral.NextFinish, 0, t0.Add(leave), "all 2 resubmissions used"},
+		{"its successor waits", lap(glideinWith(forever, alive(1, corral.JobRunning), alive(2, corral.JobQueued))), corral.Hold{}, corral.NextStart, 2, time.Time{}, "take over from attempt 1"},
+		{"its successor runs", lap(glideinWith(forever, alive(1, corral.JobRunning), alive(2, corral.JobRunning))), corral.Hold{}, corral.NextLeave, 1, time.Time{}, "attempt 2 has taken over"},
+	} {
+		w := World{Site: corral.Site{State: corral.SiteReady}, Held: tt.held, Glideins: []corral.Glidein{tt.g}}
+		got := Outlook(t0, w, tt.g)
+		if got.Next != tt.next || got.Attempt != tt.attempt || !got.At.Equal(tt.at) || !strings.Contains(got.Why, tt.why) {
+			t.Errorf("%s: %+v, want %s of %d at %s: %s", tt.name, got, tt.next, tt.attempt, tt.at, tt.why)
+		}
+	}
+}

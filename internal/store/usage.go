@@ -1,0 +1,103 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/usage"
+)
+
+// What attempts held follows from their rows. What tasks took of them is in the journals of runs, which may be
+// megabytes each, and go with the run's directory; so a run's driver leaves here what its journal adds up to, by
+// attempt and hour.
+
+// A UsageKey names a row of what a run took: an attempt, or 0 for cpus that no pilot brought, and an hour since 1970.
+type UsageKey struct {
+	Attempt corral.JobID
+	Hour    int64
+}
+
+// Taken is what tasks took: in what counts, and in what had to run again.
+type Taken struct{ Used, Lost usage.CoreTime }
+
+// SetUsage replaces rows of what a run took; with anew, all of its rows. What is given is a total, so that saying it
+// twice changes nothing.
+func (t *Tx) SetUsage(run corral.RunID, rows map[UsageKey]Taken, anew bool) error {
+	if anew {
+		if _, err := t.exec("delete from usage where run_id = ?", run); err != nil {
+			return fmt.Errorf("replacing what run %d took: %w", run, err)
+		}
+	}
+	for k, v := range rows {
+		_, err := t.exec("insert or replace into usage (run_id, job_id, hour, used_ms, lost_ms) values (?, ?, ?, ?, ?)",
+			run, k.Attempt, k.Hour, v.Used, v.Lost)
+		if err != nil {
+			return fmt.Errorf("storing what run %d took of attempt %d: %w", run, k.Attempt, err)
+		}
+	}
+	return nil
+}
+
+// Holdings returns what attempts of pilots held of cores at some time in a window; one that holds still does so until
+// the transaction's time. Attempts whose start nobody saw are not among them.
+func (t *Tx) Holdings(w usage.Window) ([]usage.Attempt, error) {
+	var all []usage.Attempt
+	err := t.rows(`
+		select
+			jobs.id,
+			glideins.owner,
+			sites.name,
+			coalesce((select workflow from plans where plans.id = cast(`+labelledPlan+` as integer)), ''),
+			hosts * cpus,
+			started_at_ms,
+			ended_at_ms
+		from sites
+		join jobs on jobs.site_id = sites.id
+		join glideins on glideins.id = glidein_id
+		where kind = 'pilot' and started_at_ms is not null and started_at_ms < ?
+			and (ended_at_ms is null or ended_at_ms > ?)`,
+		[]any{w.Until.UnixMilli(), w.Since.UnixMilli()}, func(rows *sql.Rows) error {
+			var a usage.Attempt
+			err := rows.Scan(&a.ID, &a.User, &a.Site, &a.Workflow, &a.Cores, at(&a.From), at(&a.To))
+			if a.To.IsZero() {
+				a.To = t.now
+			}
+			all = append(all, a)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("reading what pilots held: %w", err)
+	}
+	return all, nil
+}
+
+// Work returns what tasks took in the hours of a window, by run and attempt.
+func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
+	from, to := w.Hours()
+	var all []usage.Work
+	err := t.rows(`
+		select
+			job_id,
+			runs.owner,
+			coalesce(sites.name, ''),
+			runs.workflow,
+			sum(used_ms),
+			sum(lost_ms)
+		from usage
+		join runs on runs.id = run_id
+		left join jobs on jobs.id = job_id
+		left join sites on sites.id = jobs.site_id
+		where hour >= ? and hour < ?
+		group by run_id, job_id`,
+		[]any{from, to}, func(rows *sql.Rows) error {
+			var v usage.Work
+			err := rows.Scan(&v.Attempt, &v.User, &v.Site, &v.Workflow, &v.Used, &v.Lost)
+			all = append(all, v)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("reading what tasks took: %w", err)
+	}
+	return all, nil
+}

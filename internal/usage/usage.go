@@ -1,0 +1,159 @@
+// Package usage adds up what pilots held and what became of it: core-hours by user, site and workflow.
+//
+// The words. Allocated is what batch systems gave pilots, whether or not it was used: cores times the time from a
+// pilot's start to its end. Used is what tasks took whose work counts: the last attempt at each. Lost is what ran and
+// had to run again: attempts that were cut off by their pilot's end, that vanished with their worker, or that failed
+// and were tried again. Idle is the rest.
+//
+// Whose they are. What tasks took belongs to the owner and the workflow of their run. What is idle belongs to whoever
+// asked for the pilot, and to the workflow of the plan that it was asked for, if one was; else to no workflow. So every
+// core-hour is in exactly one row, whatever rows are grouped by, and in each row allocated is used, idle and lost.
+//
+// The package is pure: the store reads Attempts and Work, both of which follow from stored times (the attempts' own,
+// and those in the journals of runs), and Sum adds them up. Nothing is counted while it happens.
+package usage
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// CoreTime is time of one core, in milliseconds: as a time.Duration, three centuries would not fit, which ten thousand
+// cores fill in eleven days.
+type CoreTime int64
+
+// Hours returns core-hours.
+func (c CoreTime) Hours() float64 { return float64(c) / float64(time.Hour/time.Millisecond) }
+
+// An Attempt is what a pilot held: From its start To its end, or until now while it holds.
+type Attempt struct {
+	ID       corral.JobID
+	User     string
+	Site     string
+	Workflow string // of the plan that asked for it; empty: none did
+	Cores    int
+	From, To time.Time
+}
+
+// held is how much of it lies in a window.
+func (a Attempt) held(w Window) CoreTime {
+	from, to := a.From, a.To
+	if from.Before(w.Since) {
+		from = w.Since
+	}
+	if to.After(w.Until) {
+		to = w.Until
+	}
+	return CoreTime(a.Cores) * CoreTime(max(0, to.Sub(from)).Milliseconds())
+}
+
+// Work is what tasks of a run took of an attempt, in a window.
+type Work struct {
+	Attempt    corral.JobID // 0: of cores that no pilot of Corral brought, as an attached pool has
+	User       string
+	Site       string // of the attempt; empty if it is 0
+	Workflow   string
+	Used, Lost CoreTime
+}
+
+// A Window is the time that is looked at.
+type Window struct{ Since, Until time.Time }
+
+// NewWindow returns the window of whole hours, UTC, in which since and until lie, since work is known by hours. A zero
+// until, or one that is yet to come, is now: then the present hour counts as far as it is.
+func NewWindow(since, until, now time.Time) Window {
+	w := Window{Since: since.UTC().Truncate(time.Hour), Until: until.UTC()}
+	if whole := w.Until.Truncate(time.Hour); whole.Before(w.Until) {
+		w.Until = whole.Add(time.Hour)
+	}
+	if until.IsZero() || w.Until.After(now) {
+		w.Until = now.UTC()
+	}
+	return w
+}
+
+// Hours returns the window in hours since 1970, the second one not included.
+func (w Window) Hours() (from, to int64) {
+	const hour = int64(time.Hour / time.Millisecond)
+	from, to = w.Since.UnixMilli()/hour, (w.Until.UnixMilli()+hour-1)/hour
+	return max(0, from), max(0, to)
+}
+
+// A Key says whose a row is. Fields by which rows are not grouped are empty.
+type Key struct{ User, Site, Workflow string }
+
+// A By is a field that rows are grouped by.
+type By string
+
+// What rows are grouped by.
+const (
+	ByUser     By = "user"
+	BySite     By = "site"
+	ByWorkflow By = "workflow"
+)
+
+// Bys lists all of them, in the order of columns.
+var Bys = []By{ByUser, BySite, ByWorkflow}
+
+// only returns the key with the fields that are grouped by.
+func (k Key) only(by []By) Key {
+	var o Key
+	for _, b := range by {
+		switch b {
+		case ByUser:
+			o.User = k.User
+		case BySite:
+			o.Site = k.Site
+		case ByWorkflow:
+			o.Workflow = k.Workflow
+		}
+	}
+	return o
+}
+
+// A Row is what somebody had. Allocated is the sum of the others.
+type Row struct {
+	Key
+	Used, Idle, Lost CoreTime
+}
+
+// Allocated is what the row takes of all that was.
+func (r Row) Allocated() CoreTime { return r.Used + r.Idle + r.Lost }
+
+// Sum adds up attempts and work of a window into a row for each key, in the order of keys. Tasks whose times are from
+// another clock may have taken a little more of an attempt than it seems to have held: then it has no idle time.
+func Sum(w Window, attempts []Attempt, work []Work, by ...By) []Row {
+	rows := map[Key]*Row{}
+	row := func(k Key) *Row {
+		k = k.only(by)
+		if rows[k] == nil {
+			rows[k] = &Row{Key: k}
+		}
+		return rows[k]
+	}
+	took := map[corral.JobID]CoreTime{}
+	for _, t := range work {
+		r := row(Key{t.User, t.Site, t.Workflow})
+		r.Used += t.Used
+		r.Lost += t.Lost
+		took[t.Attempt] += t.Used + t.Lost
+	}
+	for _, a := range attempts {
+		if idle := a.held(w) - took[a.ID]; idle > 0 {
+			row(Key{a.User, a.Site, a.Workflow}).Idle += idle
+		}
+	}
+	sorted := make([]Row, 0, len(rows))
+	for _, k := range slices.SortedFunc(maps.Keys(rows), Key.compare) {
+		sorted = append(sorted, *rows[k])
+	}
+	return sorted
+}
+
+func (k Key) compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.User, o.User), cmp.Compare(k.Site, o.Site), cmp.Compare(k.Workflow, o.Workflow))
+}
