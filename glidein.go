@@ -348,8 +348,11 @@ func (g Glidein) Furthest() (a Job, ok bool) {
 // attempt of an ACTIVE glidein, with its site's word while it waits and the hosts that it lost, else the glidein's own.
 func (g Glidein) Shown() (state, reason string) {
 	if a, ok := g.Furthest(); ok && g.State == GlideinActive {
-		if a.State == JobQueued && a.Reason != "" {
+		switch {
+		case a.State == JobQueued && a.Reason != "":
 			return string(a.State), g.SiteName + " says: " + a.Reason
+		case a.State == JobNew: // what keeps corrald from the site, if anything does
+			return string(a.State), a.Reason
 		}
 		return string(a.State), g.Losses()
 	}

@@ -208,10 +208,10 @@ func (j Job) Lease(holder string, now time.Time) (Job, []Entry, error) {
 // over is the error for what is asked of a job that has ended.
 func (j Job) over() error { return Errorf(Conflict, "%s has ended: %s", j.Name(), j.Outcome) }
 
-// NoteWaits notes why the job waits in its site's queue; ok is false if that is known. A job that does not wait, or was
-// asked to go, keeps the reason that it has.
+// NoteWaits notes why the job waits in its site's queue, or why the site has not taken it yet; ok is false if that is
+// known. A job that does not wait, or was asked to go, keeps the reason that it has.
 func (j Job) NoteWaits(why string, now time.Time) (_ Job, ok bool) {
-	if j.State != JobQueued || j.Asked != AskNothing || j.Reason == why {
+	if j.State != JobQueued && j.State != JobNew || j.Asked != AskNothing || j.Reason == why {
 		return j, false
 	}
 	j.Reason, j.UpdatedAt = why, latest(now, j.UpdatedAt)

@@ -32,6 +32,14 @@ type Many interface {
 	ForgetMany(ctx context.Context, tags []string) error
 }
 
+// A Lister is a Batch that can say of which jobs it keeps something. Without it nobody finds what the store has lost
+// sight of: pilots after the loss of a database, or directories that were not removed when their jobs were over.
+type Lister interface {
+	// Tags returns the tags of all jobs, alive or over, of which the site keeps anything, in alphabetical order. It is
+	// one command.
+	Tags(ctx context.Context) ([]string, error)
+}
+
 // A Pruner is a Batch in which a tag may have more than one job: see JobStatus.Extra. A Batch that ever says so must be
 // one.
 type Pruner interface {

@@ -108,7 +108,7 @@ func newApp(p *printer) *cli.App {
 		usageCommand(p), eventsCommand(p),
 		workflowCommand(p), profileCommand(p), planCommand(p), simulateCommand(p), provisionCommand(p),
 		runCommand(p), submitCommand(p), runsCommand(p), reportCommand(p), shimCommand(p),
-		doctorCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
+		doctorCommand(p), adminCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
 	}
 	for _, c := range app.Commands {
 		finish(app, c, app.Name)

@@ -43,6 +43,7 @@ func siteCommand(p *printer) *cli.Command {
 				}
 				return showSite(p, s)
 			}),
+			orphansCommand(p),
 			sites.verb("remove",
 				func(c *cli.Context, cl *api.Client, ref string) error { return removeSite(c, p, cl, ref) },
 				&cli.BoolFlag{Name: "force", Usage: "forget it at once, whatever it still keeps"},

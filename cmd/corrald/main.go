@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,7 +55,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			return corral.Errorf(corral.Invalid, "%w; see `corrald --help`", err)
 		},
-		Flags: flags(layout),
+		Flags:    flags(layout),
+		Commands: []*cli.Command{adminCommand(layout)},
 		Action: func(c *cli.Context) error {
 			s, err := newSettings(c)
 			if err != nil {
@@ -68,7 +70,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		},
 	}
 	if err := app.RunContext(ctx, args); err != nil {
-		fmt.Fprintln(stderr, "corrald: "+err.Error())
+		if !errors.As(err, new(told)) {
+			fmt.Fprintln(stderr, "corrald: "+err.Error())
+		}
 		return api.ExitCode(err)
 	}
 	return 0
@@ -104,6 +108,13 @@ func flags(l xdg.Layout) []cli.Flag {
 			"connect may read names of sites and clusters (default: not; the API has /metrics, too)"),
 		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),
 			Usage: "how long a silent worker keeps its tasks"},
+		&cli.DurationFlag{Name: "poll", Value: 2 * time.Second, EnvVars: variables("poll"),
+			Usage: "how often a site is asked about jobs of which something is expected; a tenth of it just after a " +
+				"change, and down to once a minute while nothing is expected"},
+		&cli.DurationFlag{Name: "keep-history", Value: 90 * 24 * time.Hour, EnvVars: variables("keep-history"),
+			Usage: "how old the entries of histories get; 0: all are kept"},
+		&cli.IntFlag{Name: "keep-log-mib", Value: 64, EnvVars: variables("keep-log-mib"),
+			Usage: "MiB after which corrald.log becomes corrald.log.1 and begins again; 0: never"},
 		&cli.IntFlag{Name: "machine-cpus", EnvVars: variables("machine-cpus"),
 			Usage: "how many cpus of this machine the site local gives out: fewer than there are, or more, for tasks " +
 				"that mostly wait (default: all)"},

@@ -28,10 +28,10 @@ type mirrorPort struct {
 // openMirror listens where the settings say.
 func openMirror(lg *slog.Logger, s settings, m staging.Mirror) (*mirrorPort, error) {
 	p := &mirrorPort{mirror: m, lg: lg, patience: mirrorReadTimeout}
-	if s.mirrorListen == "" {
+	if s.mirror.listen == "" {
 		return p, nil
 	}
-	l, err := net.Listen("tcp", s.mirrorListen)
+	l, err := net.Listen("tcp", s.mirror.listen)
 	if err != nil {
 		return nil, corral.ErrorAt(corral.Failed, "--mirror-listen", "%w", err)
 	}

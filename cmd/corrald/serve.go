@@ -84,10 +84,22 @@ type daemon struct {
 	mirror   *mirrorPort
 	pools    *condorpool.Keepers
 	metrics  *metricsPort
-	plans    func(context.Context) error // releases those whose runs are over
-	revise   func(context.Context) error // revises those whose runs go on
-	scales   func(context.Context) error // keeps workers at what queues can use
+	chores   map[string]chore // :: name, as errors give it
 	api      *server.Server
+}
+
+// A chore goes on until its context ends.
+type chore func(context.Context) error
+
+// choresOf are those that look after what others have written: plans whose runs are over, or go on otherwise than was
+// foreseen, workers for what queues, and what grows.
+func choresOf(lg *slog.Logger, db *store.DB, s settings, runs *run.Manager, clusters *gate.Clusters) map[string]chore {
+	return map[string]chore{
+		"plans":     func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
+		"revisions": provision.NewReviser(lg, db, runs, clusters, machineOf(s.cpus)).Run,
+		"scales":    func(ctx context.Context) error { return scale.Keep(ctx, lg, db, clusters, machineOf(s.cpus)) },
+		"retention": func(ctx context.Context) error { return retain(ctx, lg, db, s) },
+	}
 }
 
 // assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists. Keys
@@ -102,6 +114,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		return nil, err
 	}
 	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
+	gate.Recognize(clusters, key)
 	port, err := newWorkerPort(lg, clusters, s)
 	if err != nil {
 		return nil, err
@@ -110,7 +123,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	if err != nil {
 		return nil, err
 	}
-	s.supply.ServedAt = mirror.url(s.mirrorAdvertise)
+	s.supply.ServedAt = mirror.url(s.mirror.advertise)
 	way := reach.New(backends(lg), key.Owner())
 	port.local = way.LocalIP
 	prober := reach.NewProber(lg, db, way, port)
@@ -125,6 +138,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		clusters: clusters,
 		engine: engine.New(lg, db, clusters, engine.Config{
 			Key: key, Address: port, Reach: way, Prober: prober, Catalog: catalog, Supply: s.supply,
+			Poll:  s.upkeep.poll,
 			Steps: engine.Steps{Began: seen.Stepping, Ended: seen.Stepped},
 		}),
 		runs:    runs,
@@ -133,9 +147,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		mirror:  mirror,
 		pools:   condors,
 		metrics: seen,
-		plans:   func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
-		revise:  provision.NewReviser(lg, db, runs, clusters, machineOf(s.cpus)).Run,
-		scales:  func(ctx context.Context) error { return scale.Keep(ctx, lg, db, clusters, machineOf(s.cpus)) },
+		chores:  choresOf(lg, db, s, runs, clusters),
 		api: server.New(lg, db, server.Config{
 			Version:       version.String(),
 			User:          user,
@@ -153,7 +165,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	}, nil
 }
 
-// openStock opens the worker packages that are kept here, with the pilot binary among them.
+// openStock opens what is brought to sites, with this corrald's own pilot in it.
 func openStock(s settings) (*depot.Depot, error) {
 	signer, err := packages.LoadSigner(s.layout.PackageKey())
 	if err != nil {
@@ -188,9 +200,9 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	part("pools", d.pools.Run)
 	part("engine", d.engine.Run)
 	part("runs", d.runs.Run)
-	part("plans", d.plans)
-	part("revisions", d.revise)
-	part("scales", d.scales)
+	for name, run := range d.chores {
+		part(name, run)
+	}
 	err := d.api.Serve(ctx, api)
 	cancelInner()
 	parts.Wait()

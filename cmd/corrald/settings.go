@@ -32,15 +32,47 @@ type settings struct {
 	pilot     string
 	binary    []byte // the pilot
 	lease     time.Duration
+	upkeep    upkeep
 	cpus      int // of this machine, for the site local; 0: all
 
 	poolAddress netip.Addr
 	logLevel    slog.Level
 
-	metricsListen                 string
-	mirrorListen, mirrorAdvertise string
-	trusted                       []packages.PublicKey // beside corrald's own key
-	supply                        depot.Supply
+	metricsListen string
+	mirror        mirrorSettings
+	trusted       []packages.PublicKey // beside corrald's own key
+	supply        depot.Supply
+}
+
+// mirrorSettings are those of the mirror that sites take packages from.
+type mirrorSettings struct {
+	listen    string // HOST:PORT; empty: there is none
+	advertise string // HOST[:PORT] by which sites reach it
+}
+
+// An upkeep says how often sites are asked, and how much is kept of the past.
+type upkeep struct {
+	poll    time.Duration // of sites
+	history time.Duration // how old its entries get; 0: all are kept
+	log     int64         // bytes that it may have; 0: any
+}
+
+func upkeepOf(c *cli.Context) upkeep {
+	return upkeep{
+		poll: c.Duration("poll"), history: c.Duration("keep-history"), log: int64(c.Int("keep-log-mib")) << 20,
+	}
+}
+
+func (u upkeep) check() error {
+	switch {
+	case u.poll < 100*time.Millisecond || u.poll > time.Hour:
+		return corral.ErrorAt(corral.Invalid, "--poll", "%s is not between 100ms and 1h", u.poll)
+	case u.history < 0 || u.history > 0 && u.history < time.Hour:
+		return corral.ErrorAt(corral.Invalid, "--keep-history", "%s is neither 0 nor an hour or more", u.history)
+	case u.log < 0:
+		return corral.ErrorAt(corral.Invalid, "--keep-log-mib", "%d is negative", u.log>>20)
+	}
+	return nil
 }
 
 // newSettings reads the flags and refuses what cannot work, before anything is made.
@@ -55,6 +87,7 @@ func newSettings(c *cli.Context) (settings, error) {
 		runAs:     c.String("run-as"),
 		pilot:     c.String("pilot"),
 		lease:     c.Duration("lease"),
+		upkeep:    upkeepOf(c),
 		cpus:      c.Int("machine-cpus"),
 
 		metricsListen: c.String("metrics-listen"),
@@ -81,6 +114,9 @@ func newSettings(c *cli.Context) (settings, error) {
 	}
 	if s.lease < time.Second {
 		return s, corral.ErrorAt(corral.Invalid, "--lease", "%s is shorter than 1s", s.lease)
+	}
+	if err := s.upkeep.check(); err != nil {
+		return s, err
 	}
 	if s.cpus < 0 {
 		return s, corral.ErrorAt(corral.Invalid, "--machine-cpus", "%d is negative", s.cpus)
@@ -137,13 +173,13 @@ const siteCache = 4 << 30
 
 // findSupply reads how packages get to sites and whom they must be from.
 func (s *settings) findSupply(c *cli.Context) error {
-	s.mirrorListen, s.mirrorAdvertise = c.String("mirror-listen"), c.String("mirror-advertise")
-	if s.mirrorListen != "" {
-		if _, _, err := net.SplitHostPort(s.mirrorListen); err != nil {
+	s.mirror = mirrorSettings{c.String("mirror-listen"), c.String("mirror-advertise")}
+	if s.mirror.listen != "" {
+		if _, _, err := net.SplitHostPort(s.mirror.listen); err != nil {
 			return corral.ErrorAt(corral.Invalid, "--mirror-listen", "%w", err)
 		}
 	}
-	if err := checkAdvertised("--mirror-advertise", s.mirrorAdvertise); err != nil {
+	if err := checkAdvertised("--mirror-advertise", s.mirror.advertise); err != nil {
 		return err
 	}
 	for _, k := range c.StringSlice("trust-key") {

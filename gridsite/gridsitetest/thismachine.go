@@ -15,7 +15,7 @@ import (
 
 // OpenFork is a Fixture of batch fork behind any transport to this machine.
 func OpenFork(t testing.TB, conn gridsite.Conn) Fixture {
-	root := filepath.Join(t.TempDir(), "a 'root' of \"$HOME\" é `id`")
+	root := filepath.Join(t.TempDir(), "a 'root' of \"$HOME\" é `id` \\t\\")
 	return Fixture{
 		Conn:  conn,
 		Open:  func() gridsite.Batch { return fork.New(conn, root) },

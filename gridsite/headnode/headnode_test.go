@@ -74,8 +74,48 @@ func TestLifeOfARoot(t *testing.T) {
 	if err := n.Sweep(t.Context(), true); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the root is still there: %v", err)
+	if _, err := os.Stat(filepath.Dir(root)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the root, or what was made above it, is still there: %v", err)
+	}
+}
+
+// What was made above a root goes with it, and nothing else: neither what was there before, nor what others have put
+// there since.
+func TestParentsOfARootGoWithIt(t *testing.T) {
+	t.Parallel()
+	for _, before := range []bool{true, false} { // swept after a site's life; given back because the root was refused
+		top := t.TempDir()
+		shared := filepath.Join(top, "there", "shared")
+		if err := os.Mkdir(filepath.Join(top, "there"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		one, other := filepath.Join(shared, "a", "b", "one"), filepath.Join(shared, "other")
+		for i, root := range []string{one, other} {
+			n := headnode.New(local.Conn{}, root)
+			for _, p := range []string{program, "boot/4567/pilot"} { // the second finds the root made
+				if err := n.Boot(t.Context(), p, mine(i > 0), opens("program")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := n.Sweep(t.Context(), before && i > 0); err != nil {
+				t.Error(err)
+			}
+			if i > 0 {
+				continue
+			}
+			if _, err := os.Stat(shared); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("what was made above %s stays: %v", root, err)
+			}
+			if err := os.MkdirAll(filepath.Join(shared, "of others"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(shared, "of others")); err != nil {
+			t.Errorf("what others have put there: %v", err)
+		}
+		if left, err := os.ReadDir(shared); len(left) != 1 || err != nil {
+			t.Errorf("%v, %v: want nothing of ours", left, err)
+		}
 	}
 }
 

@@ -11,7 +11,8 @@ refuse() {
 build() {
 	command -v setsid >/dev/null || { echo 'setsid: not found' >&2 && refuse; }
 	[ -d "$root/jobs" ] || (umask 077 && mkdir -p "$root/jobs") || refuse
-	tar -x -m -o -f - -C "$root/jobs" || {
+	# cd, because the argument of -C is no plain name to tar: a backslash in it would mean something
+	(cd "$root/jobs" && tar -x -m -o -f -) || {
 		[ -d "$root/jobs" ] || echo "$root/jobs was removed meanwhile" >&2 # by forget.sh
 		refuse
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,34 @@ import (
 	"github.com/corral-pilot/corral/internal/input"
 )
 
-var readManyScript = Script([]string{"readmany"}, scripts)
+var (
+	readManyScript = Script([]string{"readmany"}, scripts)
+	listScript     = Script([]string{"list"}, scripts)
+)
+
+// Tags lists the directories of jobs. Each dialect keeps one for a job from its submission until it is forgotten, so
+// that no job of ours is missing as long as nobody else removed its directory.
+func (d Dirs) Tags(ctx context.Context) ([]string, error) {
+	if err := d.Admits(); err != nil {
+		return nil, err
+	}
+	out, err := d.Run(ctx, listScript, nil)
+	if err != nil {
+		return nil, fmt.Errorf("listing jobs: %w", err)
+	}
+	body, ok := bytes.CutSuffix(out, []byte("end\n"))
+	if !ok {
+		return nil, corral.Errorf(corral.Unknown, "listing jobs: the answer was cut short")
+	}
+	var tags []string
+	for line := range strings.Lines(string(body)) {
+		if tag := strings.TrimSuffix(line, "\n"); IsTag(tag) {
+			tags = append(tags, tag)
+		}
+	}
+	slices.Sort(tags)
+	return tags, nil
+}
 
 // plainName admits names of files that a shell takes as plain words.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)

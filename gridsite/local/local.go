@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
@@ -38,7 +39,7 @@ func (Conn) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error
 	if err := cmd.Start(); err != nil {
 		return notStarted(ctx, c.Argv[0], err)
 	}
-	err := cmd.Wait()
+	err := unlessStuck(ctx, cmd.Wait)
 	if ctx.Err() != nil && err != nil {
 		return gridsite.Result{}, corral.Errorf(corral.Unknown, "running %s: %w", c.Argv[0], context.Cause(ctx))
 	}
@@ -46,6 +47,34 @@ func (Conn) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, error
 		return gridsite.Result{}, corral.Errorf(corral.Unknown, "running %s: %w", c.Argv[0], err)
 	}
 	return gridsite.Result{Exit: exitStatus(cmd.ProcessState), Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}, nil
+}
+
+// stuckAfter is how long after the end of its context a system call is waited for: that is for a process that was
+// killed to be gone, and for its output to close.
+const stuckAfter = 2 * gridsite.Linger
+
+// errStuck is why something is not waited for any longer. SIGKILL does not end a process that waits for a file system
+// which does not answer, and a call of our own that does so has no end either.
+var errStuck = errors.New("the file system does not answer")
+
+// unlessStuck returns what do does, which heeds ctx as far as it can. If do has not returned stuckAfter after the end
+// of ctx, it is left to itself, and its goroutine ends when the file system answers again.
+func unlessStuck(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(stuckAfter)
+	defer patience.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-patience.C:
+		return errStuck
+	}
 }
 
 // command is one that makes a process group of its own, which is killed as a whole when ctx ends.
@@ -101,6 +130,14 @@ func (o *output) ReadFrom(r io.Reader) (int64, error) {
 // Put writes through a temporary file in the same directory, which a rename then puts in its place. After an error path
 // holds what it held before, and the temporary file is gone.
 func (Conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
+	err := unlessStuck(ctx, func() error { return put(ctx, path, mode, r) })
+	if errors.Is(err, errStuck) {
+		return corral.Errorf(corral.Unknown, "writing %s: %w", path, err)
+	}
+	return err
+}
+
+func put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".corral-put-*")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 )
 
-// Where only the profile of a login shell tells where Slurm is, Slurm is found; where nothing does, the error says where
-// it was looked for.
+// Where only the profile of a login shell tells where Slurm is, Slurm is found; where nothing does, the error says
+// where it was looked for.
 func TestSlurmOfALoginShell(t *testing.T) {
 	t.Parallel()
 	cluster := startSlurm(t)

@@ -89,7 +89,7 @@ func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, erro
 	if err != nil {
 		return "", err
 	}
-	files, dir, err := jobdir.Archive(spec.Tag, b.files(spec))
+	files, dir, err := jobdir.Archive(spec.Tag, filesOf(b, spec))
 	if err != nil {
 		return "", err
 	}
@@ -183,7 +183,8 @@ func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
 		return err
 	}
 	args := append([]string{spec.Tag, strconv.Itoa(spec.GPUs)}, options...)
-	if _, err := b.Run(ctx, tryScript, bytes.NewReader(b.files(spec)[jobdir.Control+"/batch"]), args...); err != nil {
+	batch := filesOf(b, spec)[jobdir.Control+"/batch"]
+	if _, err := b.Run(ctx, tryScript, bytes.NewReader(batch), args...); err != nil {
 		return fmt.Errorf("trying a job like %s: %w", spec.Tag, err)
 	}
 	return nil

@@ -78,10 +78,6 @@ func timeLimit(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:%02d", n/86400, n/3600%24, n/60%60, n%60)
 }
 
-// notOneJob are options with which sbatch does not queue one job on this cluster and return: they may stand anywhere in
-// a line, and be cut short.
-var notOneJob = regexp.MustCompile(`(^|\s)(-a|--ar|-W|--wait(=|\s|$)|--te|-M|--clusters|hetjob|packjob)`)
-
 // check looks at what becomes an argument or a line of a script: nothing in it may begin another one. It also refuses
 // options with which sbatch would make something else than one job, which could not be followed.
 func check(spec gridsite.JobSpec) error {
@@ -93,10 +89,9 @@ func check(spec gridsite.JobSpec) error {
 	}
 	for i, line := range spec.SiteOptions {
 		place := fmt.Sprintf("site_options[%d]", i)
-		comment := strings.HasPrefix(line, "#") && !strings.HasPrefix(line, directive)
-		if option := notOneJob.FindString(line); option != "" && !comment {
+		if option := notOneJob(line); option != "" {
 			errs = append(errs, corral.ErrorAt(corral.Invalid, place,
-				"%q: a pilot is one job of this cluster, which %s would change", line, strings.TrimSpace(option)))
+				"%q: a pilot is one job of this cluster, which %s would change", line, option))
 		}
 	}
 	for i, node := range spec.Exclude {
@@ -113,9 +108,9 @@ func check(spec gridsite.JobSpec) error {
 
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// files is what stands in the job's directory before the start: what every dialect keeps there, the id that Slurm gave
-// the job, and its batch script.
-func (b *Batch) files(spec gridsite.JobSpec) map[string][]byte {
+// filesOf is what stands in the job's directory before the start: what every dialect keeps there, the id that Slurm
+// gave the job, and its batch script.
+func filesOf(b *Batch, spec gridsite.JobSpec) map[string][]byte {
 	files := b.Files(spec, runScript)
 	files[jobdir.Control+"/id"] = jobdir.Unknown("-")
 	files[jobdir.Control+"/batch"] = b.batchScript(spec)

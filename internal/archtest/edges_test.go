@@ -14,12 +14,12 @@ var layers = [][]string{
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
-	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
+	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
 	{"bench/rig", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/draft", "internal/reach"},
-	{"internal/events", "internal/server/account", "internal/server/tasks", "internal/siterelay"},
+	{"internal/events", "internal/server/account", "internal/server/orphans", "internal/server/tasks", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
 	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -378,6 +378,13 @@ var edges = map[string]map[string]string{
 		root: "attempts, clusters, workers",
 	},
 
+	"internal/backup": {
+		"api":           "what is told of backups",
+		"internal/disk": "puts names on the disk", "internal/input": "bounds what is read", "internal/runas": "whose state it is",
+		"internal/store": "copies the database", "internal/version": "who wrote it", "internal/xdg": "where things are",
+		root: "error kinds",
+	},
+
 	"internal/reach": {
 		"broker": "attends probes", "gridsite": "the way to sites", "internal/depot": "the program of probes",
 		"internal/gate": "tags, where workers dial in", "internal/order": "asks nodes what they see",
@@ -405,6 +412,11 @@ var edges = map[string]map[string]string{
 		"profile": "what is known of tasks", "sim": "how runtimes err", "workflow": "how a document is read",
 		"workflow/wfformat": "reads what is planned", root: "nouns",
 	},
+	"internal/server/orphans": {
+		"api": "the contract", "gridsite": "asks sites what they have", "internal/gate": "tags, tokens",
+		"internal/order": "what pilots were told", "internal/reach": "the way to sites",
+		"internal/rest": "answers requests", "internal/store": "what is known", root: "sites, glideins",
+	},
 	"internal/server/tasks": {
 		"api": "the contract", "internal/output": "waits for what tasks print", "internal/request": "judges requests",
 		"internal/rest": "answers requests", "internal/run": "has the tasks", "internal/store": "keeps answers", root: "runs",
@@ -430,8 +442,9 @@ var edges = map[string]map[string]string{
 		"internal/recorded": "what that depends on",
 		"internal/reach":    "goes to sites", "internal/request": "judges requests", "internal/rest": "answers requests",
 		"internal/run": "starts runs", "internal/scale": "ends scales",
-		"internal/server/tasks": "answers about tasks of runs", "internal/store": "everything else",
-		"packages": "orders versions", "plan": "reads plans", root: "nouns",
+		"internal/server/orphans": "answers about orphans", "internal/server/tasks": "answers about tasks of runs",
+		"internal/store": "everything else",
+		"packages":       "orders versions", "plan": "reads plans", root: "nouns",
 	},
 	"bench/peer": {},
 	"bench/rig": {
@@ -484,7 +497,7 @@ var edges = map[string]map[string]string{
 		"embedded/wire": "the port's certificate", "gridsite": "its own address", "gridsite/fork": "wires it",
 		"gridsite/headnode": "wires it", "gridsite/local": "wires it", "gridsite/slurm": "wires it",
 		"gridsite/ssh": "wires it", "internal/condorpool": "wires it", "internal/depot": "wires it",
-		"internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
+		"internal/backup": "verbs of admin", "internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
 		"internal/gate": "wires it", "internal/metrics": "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
 		"internal/reach": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it", "internal/stream": "wires it",

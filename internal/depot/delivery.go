@@ -15,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
@@ -64,6 +65,19 @@ func (d *Delivery) Choose(ctx context.Context, head gridsite.Head, site corral.S
 	}
 	site.Platform, site.Package, site.PackageDigest = platform, p.Name, p.Digest
 	return site, nil
+}
+
+// Newer returns the package that the pilots of a READY site are to have in place of the one that it has; zero if it has
+// that. Another build of corrald brings its own.
+func (d *Delivery) Newer(ctx context.Context, site corral.Site) (reconcile.Package, error) {
+	if site.State != corral.SiteReady || site.PackageDigest == "" {
+		return reconcile.Package{}, nil
+	}
+	p, err := d.catalog.choose(ctx, site.Platform)
+	if err != nil && corral.KindOf(err) != corral.Unsatisfiable || p.Digest == site.PackageDigest {
+		return reconcile.Package{}, err
+	}
+	return reconcile.Package{Name: p.Name, Digest: p.Digest}, nil // zero without one that runs there
 }
 
 // Boot puts the pilot binary where the setup and cleanup jobs find it (BootProgram), unless it is there. The error is

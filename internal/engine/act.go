@@ -69,6 +69,13 @@ func (l *siteLoop) act(ctx context.Context, w turn, a reconcile.Action) error {
 		return l.line.write(ctx, func(tx *store.Tx) error { return store.Done(tx.SettleGlidein(a.Glidein, a.Lack)) })
 	case reconcile.MoveSite:
 		return l.line.moveSite(ctx, a.Move, a.Reason)
+	case reconcile.UsePackage:
+		return l.line.write(ctx, func(tx *store.Tx) error {
+			_, err := tx.SetSite(l.line.id, func(s *corral.Site) {
+				s.Package, s.PackageDigest = a.Package.Name, a.Package.Digest
+			})
+			return errors.Join(err, tx.Log(corral.ObjectSite, int64(l.line.id), "package", a.Why()))
+		})
 	case reconcile.Sweep:
 		return l.sweep(ctx, w.Site)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// Whatever has become of the attempts of glideins: what is decided of those that are read is what would be decided of all.
+// Whatever has become of the attempts of glideins: what is decided of those that are read is what would be decided of
+// all.
 func TestNoDecisionNeedsAllAttempts(t *testing.T) {
 	t.Parallel()
 	l := newLongLives(t)

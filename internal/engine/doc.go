@@ -13,7 +13,7 @@
 //	sender    jobs on their way to the site: intent, provision, description, submission (send.go, provide.go)
 //	stager    whether the site has its packages (stage.go)
 //	tokens    what workers of HTCondor's pools are let in with (tokens.go)
-//	ends      jobs that are to end, and those that do not (cancel.go)
+//	ends      jobs that are to end, and those that do not (ends.go)
 //	remains   what is left at the site of jobs that are over (remains.go)
 //	trouble   what keeps us from the site, and for how long it is left alone (trouble.go)
 //

@@ -10,8 +10,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/reach"
-	"github.com/corral-pilot/corral/internal/store"
 )
 
 const (
@@ -20,6 +18,7 @@ const (
 	cancelsAtOnce = 8
 
 	cancelGrace = 5 * time.Second // between asking a job to leave and forcing it
+	cancelTime  = 5 * time.Minute // for all jobs of one command: a queue may be slow to let go of them
 )
 
 // A retry is when something is asked again that did not do what it was asked.
@@ -69,14 +68,8 @@ func (e *ends) cancel(ctx context.Context, w turn, jobs []corral.Job) error {
 	e.line.pace.busy(w.now)
 	e.line.pace.lookAgain() // those that are gone must be seen, or the next step would cancel them again
 	took := e.line.stopwatch()
-	var err error
-	batch := e.line.access.Batch(jobs[0].Kind)
-	if many, ok := batch.(gridsite.Many); ok {
-		jobs = e.line.some(jobs)
-		err = many.CancelMany(ctx, tagsOf(jobs), cancelGrace)
-	} else {
-		err = cancelEach(ctx, batch, jobs)
-	}
+	jobs = e.line.some(jobs)
+	err := e.cancelAll(ctx, jobs)
 	if err == nil || ctx.Err() != nil || w.Site.State == corral.SiteDeleted { // which is given up
 		return err
 	}
@@ -88,6 +81,18 @@ func (e *ends) cancel(ctx context.Context, w turn, jobs []corral.Job) error {
 		}
 	}
 	return nil
+}
+
+// cancelAll ends these jobs, which are of one batch system, within cancelTime.
+func (e *ends) cancelAll(ctx context.Context, jobs []corral.Job) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, cancelTime,
+		corral.Errorf(corral.Unavailable, "the site has given no answer for %s (ending jobs)", cancelTime))
+	defer cancel()
+	batch := e.line.access.Batch(jobs[0].Kind)
+	if many, ok := batch.(gridsite.Many); ok {
+		return many.CancelMany(ctx, tagsOf(jobs), cancelGrace)
+	}
+	return cancelEach(ctx, batch, jobs)
 }
 
 // leaveAlone has a job that does not end asked again later, longer each time, and not for most of the time where that
@@ -125,88 +130,4 @@ func cancelEach(ctx context.Context, batch gridsite.Batch, jobs []corral.Job) er
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-// keptAttempts is of how many attempts, those that ended last, the site keeps the directories, for people who ask what
-// went wrong. A site counts files, and a glidein that is resubmitted forever has attempts without end.
-const keptAttempts = 50
-
-// Remains are what is at the site of jobs that are over: directories of old attempts, and probes that another corrald
-// left. What cannot be removed now stays until the site itself is removed.
-type remains struct {
-	line   *line
-	prober *reach.Prober
-
-	ended       bool            // an attempt has, or may have before this loop began
-	forgotten   map[string]bool // :: tag of an old attempt → the site was told to forget it
-	probesEnded bool            // those of an earlier corrald
-}
-
-// forget has the site remove what it keeps of attempts that ended long ago. It looks only after an attempt has ended,
-// and remembers what it has asked for already: the store goes on listing old attempts for as long as the site exists.
-func (r *remains) forget(ctx context.Context, site corral.Site) error {
-	if !r.ended || site.State != corral.SiteReady {
-		return nil
-	}
-	old, err := store.Read(ctx, r.line.db, func(tx *store.Tx) ([]corral.Job, error) {
-		return tx.AttemptsOver(r.line.id, keptAttempts, manyAtOnce) // as many may end between two goes
-	})
-	if err != nil {
-		return err
-	}
-	var tags []string
-	for _, tag := range tagsOf(old) {
-		if !r.forgotten[tag] {
-			tags = append(tags, tag)
-		}
-	}
-	if len(tags) > 0 {
-		if err := r.line.open(ctx, site); err != nil {
-			return err
-		}
-		if !r.line.take() {
-			return nil
-		}
-		if err := forgetAll(ctx, r.line.access.Pilots, tags); err != nil {
-			r.line.lg.Warn("directories of old jobs stay at the site", "site", site.Name, "err", err)
-		}
-	}
-	r.ended, r.forgotten = false, map[string]bool{}
-	for _, tag := range tagsOf(old) {
-		r.forgotten[tag] = true
-	}
-	return nil
-}
-
-// forgetAll has a batch system forget jobs, with one command if it can do that.
-func forgetAll(ctx context.Context, batch gridsite.Batch, tags []string) error {
-	if many, ok := batch.(gridsite.Many); ok {
-		return many.ForgetMany(ctx, tags)
-	}
-	var errs []error
-	for _, tag := range tags {
-		errs = append(errs, batch.Forget(ctx, tag))
-	}
-	return errors.Join(errs...)
-}
-
-// endProbes ends the probes that an earlier corrald left; and all, once the site is to be left.
-func (r *remains) endProbes(ctx context.Context, site corral.Site) error {
-	if r.probesEnded && site.State == corral.SiteReady {
-		return nil
-	}
-	left, err := r.prober.Left(ctx, site)
-	if err != nil {
-		return err
-	}
-	for _, tag := range left {
-		if err := r.line.open(ctx, site); err != nil {
-			return err
-		}
-		if err := r.prober.End(ctx, r.line.access.Pilots, tag); err != nil {
-			return err
-		}
-	}
-	r.probesEnded = true
-	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Config says where the engine's collaborators are. All fields but Supply, Tokens and Steps are required.
+// Config says where the engine's collaborators are. All fields but Supply, Tokens, Steps and Poll are required.
 type Config struct {
 	Key     gate.Key            // makes the attempts' tokens
 	Address gate.Address        // where workers dial in
@@ -24,6 +24,7 @@ type Config struct {
 	Supply  depot.Supply        // how packages get to sites
 	Tokens  reconcile.Lifetimes // of tokens for HTCondor pools; the zero value means the usual ones
 	Steps   Steps               // is told of each step of a site's loop
+	Poll    time.Duration       // between two polls of a site while something is expected there; 0: 2 s
 }
 
 // Steps is told what the loops of sites do; functions that are nil are not called. They are called by the loops'

@@ -171,7 +171,8 @@ func TestCommandsOfAStep(t *testing.T) {
 	}
 }
 
-// late is a batch system in which the first submission of a pilot comes in after the second, and then waits in the queue.
+// late is a batch system in which the first submission of a pilot comes in after the second, and then waits in the
+// queue.
 type late struct {
 	gridsite.Batch
 	submissions atomic.Int32

@@ -87,8 +87,42 @@ func (l *line) close() {
 	}
 }
 
+// How long a site may take to answer a question about its jobs. A file system or a batch system that hangs gives no
+// answer at all: after slowAfter people are told, after answerTime the question is given up.
+const (
+	slowAfter  = 20 * time.Second
+	answerTime = 2 * time.Minute
+)
+
+// asking gives the site answerTime for one question, and has people told, by the site's trouble, if it takes more than
+// slowAfter. The caller calls done once it has the answer. A command of which we do not know how long it may take, such
+// as one that brings a package, is not asked in this way.
+func (l *line) asking(ctx context.Context, what string) (limited context.Context, done func()) {
+	silent := func(d time.Duration) error {
+		return corral.Errorf(corral.Unavailable, "the site has given no answer for %s (%s)", d, what)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, answerTime, silent(answerTime))
+	told := make(chan struct{})
+	slow := time.AfterFunc(slowAfter, func() {
+		defer close(told)
+		l.lg.Warn("site is slow", "site", l.id, "what", what)
+		err := l.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return tellSlow(tx, l.id, silent(slowAfter)) })
+		if err != nil && ctx.Err() == nil {
+			l.lg.Error("the trouble of a site is not recorded", "site", l.id, "err", err)
+		}
+	})
+	return limited, func() {
+		if !slow.Stop() {
+			<-told // the step's own words about the site come after it
+		}
+		cancel()
+	}
+}
+
 // read returns a file of the job's directory, nil if there is none.
 func (l *line) read(ctx context.Context, job corral.Job, name string) ([]byte, error) {
+	ctx, done := l.asking(ctx, "reading a file of "+job.Name())
+	defer done()
 	b, err := l.access.Batch(job.Kind).Read(ctx, job.Tag, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -77,8 +77,8 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	w.until("the trouble to be over", func() bool { return w.siteNow(locked.ID).Trouble == (corral.SiteTrouble{}) })
 }
 
-// A connection that ends while nothing waits for the site is made again, or the site says why not; neither waits for the
-// next look at an idle site.
+// A connection that ends while nothing waits for the site is made again, or the site says why not; neither waits for
+// the next look at an idle site.
 func TestLostConnectionIsNoticedAtOnce(t *testing.T) {
 	t.Parallel()
 	d := gridsitetest.StartSSHD(t)

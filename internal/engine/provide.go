@@ -64,7 +64,8 @@ const siteJobWalltime = 10 * time.Minute
 // the job. It does nothing, and depends on nothing else than its arguments.
 func describe(w reconcile.World, job corral.Job, p provision) (gridsite.JobSpec, error) {
 	s := gridsite.JobSpec{
-		Tag: job.Tag, Program: depot.BootProgram(w.Site), Hosts: 1, CPUs: 1, Walltime: siteJobWalltime,
+		Tag: job.Tag, Program: depot.BootProgram(reconcile.SetupSite(w, job.Package)), Hosts: 1, CPUs: 1,
+		Walltime:     siteJobWalltime,
 		BatchOptions: reach.Options(w.Site, corral.BatchOptions{}), Files: map[string][]byte{},
 	}
 	o := order.Order{Tag: job.Tag, Root: w.Site.Root}

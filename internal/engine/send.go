@@ -100,6 +100,8 @@ func (s *sender) send(ctx context.Context, w turn, job corral.Job) (corral.JobEv
 // submit hands a job to its batch system, which answers with its own id, with a definite no, or not at all. One that
 // does not take the names of the nodes to avoid, because it knows the nodes by others, is asked once more without.
 func (s *sender) submit(ctx context.Context, job corral.Job, spec gridsite.JobSpec) (id string, err error) {
+	ctx, done := s.line.asking(ctx, "submitting "+job.Name())
+	defer done()
 	batch := s.line.access.Batch(job.Kind)
 	id, err = batch.Submit(ctx, spec)
 	if len(spec.Exclude) == 0 || refusal(err) == nil {

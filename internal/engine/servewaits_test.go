@@ -45,7 +45,8 @@ func (k keeper) Cancel(ctx context.Context, tag string, grace time.Duration) err
 	return k.Batch.Cancel(ctx, tag, grace)
 }
 
-// A site whose setup job waits says why, in the batch system's words, and has failed with them when that never starts it.
+// A site whose setup job waits says why, in the batch system's words, and has failed with them when that never starts
+// it.
 func TestWhyASiteIsNotSetUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

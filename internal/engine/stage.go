@@ -84,7 +84,7 @@ func (s *stager) boot(ctx context.Context, now time.Time, site corral.Site, befo
 func (s *stager) order(ctx context.Context, w turn, digest string) (*order.Setup, error) {
 	if digest == "" {
 		digest = w.Site.PackageDigest
-	} else if err := s.boot(ctx, w.now, w.Site, true); err != nil {
+	} else if err := s.boot(ctx, w.now, reconcile.SetupSite(w.World, digest), true); err != nil {
 		return nil, err
 	}
 	var keep []string

@@ -82,7 +82,7 @@ func (l *siteLoop) serve(ctx context.Context, w turn) error {
 			return err
 		}
 	}
-	return l.remains.forget(ctx, w.Site)
+	return l.remains.forget(ctx, w.now, w.Site)
 }
 
 // load reads everything recorded about the site in one transaction, and adds what the parts know. What they add is
@@ -101,7 +101,10 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	if err != nil {
 		return w, fmt.Errorf("loading site %d: %w", l.line.id, err)
 	}
-	w.Lifetimes, w.Missed, w.Lost = l.e.cfg.Tokens, l.stager.missed, l.stager.lost
+	if w.Installed.Newer, err = l.stager.delivery.Newer(ctx, w.Site); err != nil {
+		return w, err
+	}
+	w.Lifetimes, w.Installed.Missed, w.Installed.Lost = l.e.cfg.Tokens, l.stager.missed, l.stager.lost
 	w.Hopeless = l.watch.hopeless
 	w.NoRelay = l.relay.Lacks(w)
 	return w, nil
@@ -233,11 +236,20 @@ func (l *siteLoop) giveUp(ctx context.Context, now time.Time, live []corral.Job,
 	return nil
 }
 
+// expect is what is expected at the site. A job that it does not know is looked for again soon: only for how long it
+// has been missing tells whether it is lost.
+func (l *siteLoop) expect(w turn) expectation {
+	e := expect(w.now, w.World)
+	e.soon = e.soon || len(l.watch.missing) > 0
+	return e
+}
+
 // sleep returns how long the loop may wait: until the next poll, or until something is due. Whatever is recorded in the
 // meantime ends the wait, so that nothing needs to be looked for.
 func (l *siteLoop) sleep(w turn) time.Duration {
 	wait := pollNothing
 	if len(liveJobs(w.World)) > 0 {
+		l.line.pace.expected = l.expect(w)
 		wait = l.line.pace.next().Sub(w.now)
 	}
 	if due := reconcile.Due(w.now.UTC(), w.World); !due.IsZero() {

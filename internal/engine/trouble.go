@@ -41,7 +41,7 @@ func (t *trouble) enter(ctx context.Context, now time.Time, err error) time.Dura
 	}
 	found := reach.Trouble(err, now)
 	if found.Why == t.last {
-		t.record(ctx, t.tellWaiting)
+		t.record(ctx, func(tx *store.Tx) error { return tellWaiting(tx, t.line.id) })
 		return pause
 	}
 	t.last = found.Why
@@ -65,16 +65,38 @@ func (t *trouble) record(ctx context.Context, fn func(*store.Tx) error) {
 	}
 }
 
-// tellWaiting has the glideins that wait for the site say why, once its trouble is no passing one: it is called when
-// the same trouble is met for the second time.
-func (t *trouble) tellWaiting(tx *store.Tx) error {
-	waiting, err := tx.Glideins(store.GlideinFilter{Site: t.line.id, Live: true, InBrief: true})
+// tellWaiting has those say why that wait for the site, once its trouble is no passing one: glideins, and attempts that
+// the site was asked for and has not confirmed. It is called when the same trouble is met for the second time.
+func tellWaiting(tx *store.Tx, id corral.SiteID) error {
+	site, err := tx.Site(id)
+	if err != nil {
+		return err
+	}
+	waiting, err := tx.Glideins(store.GlideinFilter{Site: id, Live: true, InBrief: true})
 	for _, g := range waiting {
 		if g.State == corral.GlideinWaiting && err == nil {
 			_, err = tx.SettleGlidein(g.ID, corral.Lack{})
 		}
+		for _, a := range g.Live() {
+			if a.State == corral.JobNew && err == nil {
+				_, err = tx.NoteWaits(a.ID, site.Lack().Why)
+			}
+		}
 	}
 	return err
+}
+
+// tellSlow records that the site gives no answer, unless it has a trouble already. The next step, which knocks at a
+// site with a trouble, finds out whether it is over.
+func tellSlow(tx *store.Tx, id corral.SiteID, why error) error {
+	site, err := tx.Site(id)
+	if err != nil || site.Trouble.Why != "" {
+		return err
+	}
+	if _, err = tx.SetSite(id, func(s *corral.Site) { s.Trouble = reach.Trouble(why, tx.Now()) }); err != nil {
+		return err
+	}
+	return tellWaiting(tx, id)
 }
 
 // leave says so, once the site has done all that was asked.

@@ -72,7 +72,9 @@ func (h *watch) poll(ctx context.Context, w turn, live []corral.Job) (statuses, 
 			continue
 		}
 		h.line.commands++ // without asking: what is not polled cannot be decided about
-		known, err := part.batch.Poll(ctx, part.tags)
+		asked, done := h.line.asking(ctx, "polling its jobs")
+		known, err := part.batch.Poll(asked, part.tags)
+		done()
 		if err != nil {
 			return nil, err
 		}

@@ -55,6 +55,8 @@ func (h *watch) readEnded(ctx context.Context, ended []corral.Job, read map[stri
 		return nil
 	}
 	ended = h.line.some(ended)
+	ctx, done := h.line.asking(ctx, "reading what ended jobs left")
+	defer done()
 	files, err := many.ReadMany(ctx, tagsOf(ended), []string{order.ReportFile, "stderr", gridsite.NodeFile})
 	if err != nil {
 		return err

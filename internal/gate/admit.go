@@ -53,7 +53,7 @@ func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admis
 	}
 	v, err := c.visitor(ctx, cred.Tag)
 	if corral.KindOf(err) == corral.NotFound {
-		err = corral.ErrorAt(corral.Unauthenticated, place(cred.Tag), "is not known here")
+		err = unrecorded(c.key, cred)
 	}
 	if err == nil {
 		err = v.mayEnter(cred)
@@ -67,6 +67,18 @@ func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admis
 		in.Dispatcher = c.dispatcher(v.cluster.ID)
 	}
 	return in, nil
+}
+
+// unrecorded is the answer to somebody whose attempt the store does not know. Where the token was made here, the record
+// was lost, and may come back: the pilot is not sent away but asked to try again, until a person has it adopted or
+// cancelled as an orphan.
+func unrecorded(key Key, cred port.Credentials) error {
+	own := key.Token(cred.Tag).Digest()
+	if key == nil || subtle.ConstantTimeCompare([]byte(own), []byte(cred.TokenDigest)) != 1 {
+		return corral.ErrorAt(corral.Unauthenticated, place(cred.Tag), "is not known here")
+	}
+	return corral.ErrorAt(corral.Unavailable, place(cred.Tag), "has a token of this corrald, which has lost its "+
+		"record: `corral site orphans` adopts or cancels it")
 }
 
 // mayEnter is the decision of Admit.
@@ -103,6 +115,9 @@ func (c *Clusters) AdmitThrough(ctx context.Context, site corral.SiteID, q relay
 		return "", corral.Errorf(corral.Unavailable, "corrald cannot look it up now")
 	}
 	at := place(q.Tag)
+	if err != nil && c.key != nil && q.Proves(c.key.Token(q.Tag).Digest()) {
+		return "", corral.ErrorAt(corral.Unavailable, at, "is not recorded now")
+	}
 	switch {
 	case err != nil, v.job.Site != site, !q.Proves(v.job.TokenDigest):
 		return "", corral.ErrorAt(corral.Unauthenticated, at, "is not known here")

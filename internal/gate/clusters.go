@@ -60,12 +60,17 @@ type Clusters struct {
 	pools Pools       // nil: there are none
 
 	streams streamDoor // of pools
+	key     Key        // of the tokens of this corrald; nil: it is not known
 
 	mu sync.Mutex // guards following; it is not held while a dispatcher is asked, which may be about to notify
 
 	dispatchers map[corral.ClusterID]*dispatch.Dispatcher
 	changed     chan struct{} // closed and replaced when workers come or go
 }
+
+// Recognize tells which key the tokens of attempts were made with: pilots are then known as ours of which the store has
+// no record. It is called before anybody is admitted.
+func Recognize(c *Clusters, key Key) { c.key = key }
 
 // NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools;
 // cfg.OnChange is taken over.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/corral-pilot/corral"
@@ -74,7 +75,21 @@ func (k Key) Owner() string {
 	return hex.EncodeToString(k.sign("root")[:8]) + " " + name + "@" + host
 }
 
+// KindOfTag returns the kind of job that a tag of NewTag is for; ours is false for any other word.
+func KindOfTag(tag string) (kind corral.JobKind, ours bool) {
+	name, ok := strings.CutPrefix(tag, tagPrefix)
+	word, random, found := strings.Cut(name, "-")
+	kind = corral.JobKind(word)
+	known := []corral.JobKind{corral.SetupJob, corral.PilotJob, corral.CleanupJob, ProbeJob}
+	return kind, ok && found && random != "" && slices.Contains(known, kind)
+}
+
+// ProbeJob is the kind of a job that looks at a node, in its tag; no probe has a row among the jobs.
+const ProbeJob = corral.JobKind("probe")
+
+const tagPrefix = "corral-"
+
 // NewTag returns a tag that no job had before. Batch systems show it as the job's name; kind says what the job is for.
 func NewTag(kind corral.JobKind) string {
-	return "corral-" + string(kind) + "-" + strings.ToLower(rand.Text()[:12])
+	return tagPrefix + string(kind) + "-" + strings.ToLower(rand.Text()[:12])
 }

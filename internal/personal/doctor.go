@@ -48,7 +48,7 @@ func Examine(ctx context.Context, c Corrald) []Finding {
 // programs checks that corrald and the pilot are where they are looked for.
 func programs() Finding {
 	f := Finding{Check: "programs"}
-	corrald, err := findCorrald()
+	corrald, err := FindCorrald()
 	if err != nil {
 		f.Found, f.Advice = err.Error(), "run `make build` and use bin/corral, or put corrald on the PATH"
 		return f

@@ -173,7 +173,7 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	case silent != 0:
 		return false, c.busy(silent)
 	}
-	program, err := findCorrald()
+	program, err := FindCorrald()
 	if err != nil {
 		return false, err
 	}
@@ -303,8 +303,8 @@ func lastWords(log string, offset int64) string {
 	return words[strings.LastIndexByte(words, '\n')+1:]
 }
 
-// findCorrald returns the corrald beside this program, else the one on the path.
-func findCorrald() (string, error) {
+// FindCorrald returns the corrald beside this program, else the one on the path.
+func FindCorrald() (string, error) {
 	self, err := os.Executable()
 	if err == nil {
 		beside := filepath.Join(filepath.Dir(self), "corrald")

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	probe         = corral.JobKind("probe") // in tags; no probe has a row among the jobs
-	probeTime     = 50 * time.Second        // for all of a probe, its time in the site's queue too
-	probeWalltime = time.Minute             // a probe that nobody ends ends by itself
-	probeRequest  = "probe.json"            // in the job's directory
-	endTime       = 10 * time.Second        // for ending a probe
+	probe         = gate.ProbeJob
+	probeTime     = 50 * time.Second // for all of a probe, its time in the site's queue too
+	probeWalltime = time.Minute      // a probe that nobody ends ends by itself
+	probeRequest  = "probe.json"     // in the job's directory
+	endTime       = 10 * time.Second // for ending a probe
 )
 
 // ExitNotFound is the exit status of a shell whose command was not there: of a job whose node does not see its program.

@@ -29,7 +29,7 @@ type Reach struct {
 func New(backends gridsite.Backends, owner string) *Reach {
 	return &Reach{
 		backends: backends, owner: owner, loggedIn: make(chan struct{}),
-		held: connections{sites: map[reached]connection{}},
+		held: connections{sites: map[reached]connection{}, persons: map[connection]bool{}},
 	}
 }
 
@@ -113,12 +113,23 @@ func (r *Reach) Login(ctx context.Context, site corral.Site, ask gridsite.Asker,
 	}
 	var login *gridsite.LoginError
 	if !acceptHostKey || errors.As(err, &login) { // the host is known by now, and asks
-		err = held.Login(ctx, ask)
+		if err = held.Login(ctx, ask); err == nil {
+			r.held.logged(site)
+		}
 	}
 	if err != nil {
 		r.held.giveUp(site, held)
 	}
 	return err
+}
+
+// Refuse closes the connection that was made to look at a site which is not created after all: the next try may come
+// after a change of groups, keys or configuration that only a new connection sees. One for which a person has logged in
+// stays for some minutes, since to log in once more may cost another password.
+func (r *Reach) Refuse(site corral.Site) {
+	if held := r.held.of(site); held != nil && !r.held.byPerson(site) {
+		r.held.giveUp(site, held)
+	}
 }
 
 // LoggedIn returns a channel that is closed after the next login of a person, at any site.
@@ -221,8 +232,25 @@ type reached struct {
 
 // Connections are those that a Reach holds, one for each site.
 type connections struct {
-	mu    sync.Mutex // guards following; nothing is dialled or closed while it is held
-	sites map[reached]connection
+	mu      sync.Mutex // guards following; nothing is dialled or closed while it is held
+	sites   map[reached]connection
+	persons map[connection]bool // :: connection → a person logged in for it
+}
+
+// logged notes that a person has logged in for the connection to a site.
+func (h *connections) logged(site corral.Site) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.sites[reached{site.ID, site.Contact}]; c != nil {
+		h.persons[c] = true
+	}
+}
+
+// byPerson reports whether a person has logged in for the connection to a site.
+func (h *connections) byPerson(site corral.Site) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.persons[h.sites[reached{site.ID, site.Contact}]]
 }
 
 // of returns the connection that is held for a site, nil if there is none. One that waited for the site to be created
@@ -283,6 +311,7 @@ func (h *connections) close(chosen func(reached, connection) bool) {
 	for key, c := range h.sites {
 		if chosen(key, c) {
 			delete(h.sites, key)
+			delete(h.persons, c)
 			gone = append(gone, c)
 		}
 	}

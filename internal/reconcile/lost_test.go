@@ -27,7 +27,7 @@ func TestDecideLostMeanwhile(t *testing.T) {
 		{"it is over", over, []string{"settle", "submit setup"}},
 	} {
 		tt.job.CreatedAt = t0
-		w := World{Site: corral.Site{State: corral.SiteReady}, Lost: true, Jobs: []corral.Job{tt.job}, Glideins: []corral.Glidein{embedded}}
+		w := World{Site: corral.Site{State: corral.SiteReady}, Installed: Installed{Lost: true}, Jobs: []corral.Job{tt.job}, Glideins: []corral.Glidein{embedded}}
 		if got := kinds(Decide(t0.Add(time.Minute), w)); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: Decide = %q, want %q", tt.name, got, tt.want)
 		}

@@ -23,8 +23,11 @@ type Need struct {
 // lack returns what keeps another attempt of g from a site that is ready. The site's own setup job is the
 // site's affair; one for a package that a cluster needs is the glidein's, and fails no other.
 func (w World) lack(g corral.Glidein) corral.Lack {
-	if w.Lost && w.Site.State == corral.SiteReady {
+	if w.Installed.Lost && w.Site.State == corral.SiteReady {
 		return corral.Lack{Why: "site " + w.Site.Name + " has lost its package, which is staged again first"}
+	}
+	if lack := lacksUpgrade(w); lack != (corral.Lack{}) {
+		return lack
 	}
 	if why := w.NoRelay[g.ID]; why != "" && w.Site.State == corral.SiteReady {
 		return corral.Lack{Why: why}
@@ -72,7 +75,7 @@ func (w World) stagings(g corral.Glidein, digest string) (tries []corral.Job, do
 	for _, j := range w.Jobs {
 		switch {
 		case j.Kind != corral.SetupJob || j.Package != digest:
-		case j.Outcome == corral.OutcomeDone && j.EndedAt.After(w.Missed[digest]):
+		case j.Outcome == corral.OutcomeDone && j.EndedAt.After(w.Installed.Missed[digest]):
 			return nil, true
 		case j.Outcome == corral.OutcomeDone:
 			tries = nil // the site has lost it since
@@ -129,6 +132,9 @@ func staging(now time.Time, w World) []Action {
 			return serving(now, w, j)
 		}
 	}
+	if actions := upgrade(now, w); len(actions) > 0 {
+		return actions
+	}
 	for _, g := range w.Glideins {
 		n, lack := w.Needs[g.Cluster], w.lacksOfCluster(g)
 		if lack.Why == "" || lack.Final || n.Digest == "" || n.Cluster.State != corral.ClusterReady ||
@@ -146,7 +152,7 @@ func staging(now time.Time, w World) []Action {
 
 // stagingTimes are when setup jobs for packages may be tried again.
 func stagingTimes(now time.Time, w World) []time.Time {
-	var times []time.Time
+	times := []time.Time{upgradeTime(now, w)}
 	for _, g := range w.Glideins {
 		if n := w.Needs[g.Cluster]; n.Digest != "" && !g.State.Terminal() {
 			if tries, _ := w.stagings(g, n.Digest); len(tries) > 0 {

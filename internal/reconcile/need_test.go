@@ -145,12 +145,12 @@ func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 func TestDecideLost(t *testing.T) {
 	t.Parallel()
 	done := corral.Job{Kind: corral.SetupJob, State: corral.JobEnded, Outcome: corral.OutcomeDone, CreatedAt: t0, EndedAt: t0.Add(time.Hour)}
-	w := World{Site: corral.Site{State: corral.SiteReady}, Jobs: []corral.Job{done}, Lost: true}
+	w := World{Site: corral.Site{State: corral.SiteReady}, Jobs: []corral.Job{done}, Installed: Installed{Lost: true}}
 	got := Decide(t0.Add(time.Minute), w)
 	if len(got) != 1 || got[0] != (Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: "the site has lost its package"}) {
 		t.Errorf("decided %+v", got)
 	}
-	w.Lost = false
+	w.Installed.Lost = false
 	if got := Decide(t0.Add(time.Minute), w); len(got) != 0 {
 		t.Errorf("decided %+v", got)
 	}
@@ -178,7 +178,7 @@ func TestDecideMissed(t *testing.T) {
 		{"and staged in vain", map[string]time.Time{digest: t0.Add(time.Minute)}, []corral.Job{failed, failed, done, failed}, []string{"stage " + digest}},
 		{"and staged in vain three times", map[string]time.Time{digest: t0.Add(time.Minute)}, []corral.Job{done, failed, failed, failed}, nil},
 	} {
-		w := World{Site: corral.Site{State: corral.SiteReady}, Jobs: tt.jobs, Glideins: []corral.Glidein{g}, Needs: map[corral.ClusterID]Need{3: ready()}, Missed: tt.missed}
+		w := World{Site: corral.Site{State: corral.SiteReady}, Jobs: tt.jobs, Glideins: []corral.Glidein{g}, Needs: map[corral.ClusterID]Need{3: ready()}, Installed: Installed{Missed: tt.missed}}
 		got := slices.DeleteFunc(kinds(Decide(t0.Add(time.Hour), w)), func(k string) bool { return k == "settle" })
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: Decide = %q, want %q", tt.name, got, tt.want)

@@ -38,13 +38,19 @@ type World struct {
 	Tokens    map[corral.JobID]Token    // :: attempt that waits → the pool token that it surely has
 	Lifetimes Lifetimes                 // of new tokens
 	Waits     []corral.Wait             // the site's latest, if a glidein overlaps, in the order of their submission
-	Lost      bool                      // the site's own package is not installed there any more
-	Missed    map[string]time.Time      // :: digest of a package → when a pilot began that did not find it installed
+	Installed Installed                 // of packages there
 
 	Hopeless map[corral.JobID]time.Time  // :: job that waits → since when its site has said that it never starts
 	NoRelay  map[corral.GlideinID]string // :: glidein that needs the site's relay → why that does not run
 
 	index *index // of the first block; nil before the first Apply
+}
+
+// Installed is what is known of a site's worker packages beyond what its jobs tell.
+type Installed struct {
+	Lost   bool                 // the site's own package is not there any more
+	Newer  Package              // that the site is to have in place of its own; zero: none
+	Missed map[string]time.Time // :: digest of a package → when a pilot began that did not find it
 }
 
 // An Action is one thing to do at a site. The engine performs actions in order.
@@ -101,6 +107,9 @@ type (
 		Reason string
 	}
 
+	// UsePackage has the site's next pilots use a package that was installed there, in place of the site's own.
+	UsePackage struct{ Package Package }
+
 	// Sweep removes what is left of the site's root directory, then moves the site to DELETED.
 	Sweep struct{}
 )
@@ -115,6 +124,7 @@ func (a Cancel) Why() string     { return a.Reason }
 func (a AskGlidein) Why() string { return a.Reason }
 func (a Settle) Why() string     { return "what its attempts say has changed" }
 func (a MoveSite) Why() string   { return a.Reason }
+func (a UsePackage) Why() string { return "package " + a.Package.Name + " is installed there" }
 func (a Sweep) Why() string      { return "no job is needed at the site any more" }
 
 // maxSiteJobs is how often a setup or cleanup job is tried before the site fails.
@@ -142,7 +152,7 @@ func site(now time.Time, w World) []Action {
 	case corral.SiteStaging:
 		return siteJob(now, w, corral.SetupJob, MoveSite{Move: corral.SiteStaged})
 	case corral.SiteReady:
-		if w.Lost && !slices.ContainsFunc(w.Jobs, corral.Job.Live) { // there is one setup job at a time
+		if w.Installed.Lost && !slices.ContainsFunc(w.Jobs, corral.Job.Live) { // there is one setup job at a time
 			const lost = "the site has lost its package"
 			return []Action{Submit{Kind: corral.SetupJob, Move: corral.SiteStage, Reason: lost}}
 		}

@@ -17,7 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -119,6 +121,7 @@ func (f *fixture) presentable(body []byte) string {
 // between says what happens before an example.
 var between = map[string]func(*testing.T, *fixture){
 	"GET /v1/sites/local?wait=READY,FAILED&timeout_s=30": stage,
+	"GET /v1/sites/local/orphans":                        lose,
 	"GET /v1/glideins/1?wait=workers&timeout_s=60":       startWorkers,
 	"POST /v1/runs/1/cancel":                             func(_ *testing.T, f *fixture) { <-f.bench.submitted },
 	"POST /v1/runs/1/resume":                             waitForRun,
@@ -145,6 +148,15 @@ func stage(t *testing.T, f *fixture) {
 		_, err = tx.MoveSite(1, corral.SiteStaged, "")
 		return err
 	})
+}
+
+// lose is what an earlier corrald left.
+func lose(t *testing.T, f *fixture) {
+	const alive = "corral-pilot-9p2xw4a7bc3d"
+	f.jobs[alive] = gridsite.JobStatus{Tag: alive, ID: "4711", Phase: gridsite.Running, StartedAt: time.Now()}
+	f.jobs["corral-probe-2bq7wd5ezk4m"] = gridsite.JobStatus{}
+	f.files[alive+"/"+order.File] = string(must(order.Order{Tag: alive, Root: "/srv/sites/local", Pilot: &order.Pilot{
+		Token: "secret", Hosts: 2, CPUs: 4, MemoryMiB: 8192, Walltime: corral.Seconds(2 * time.Hour)}}.Encode())(t))
 }
 
 func startWorkers(t *testing.T, f *fixture) {

@@ -3,6 +3,8 @@ package server_test
 import (
 	"context"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -12,15 +14,16 @@ import (
 // far is what sites say when corrald goes there: the far end of the real reach. Real sites, with an sshd and a Slurm,
 // are in internal/e2e.
 type far struct {
-	files     map[string]string // what attempts left, by TAG/NAME
-	shut      error             // what a login without a person says
-	stranger  error             // what it says of a host key that is not accepted
-	bad       error             // what the root is refused with
-	checked   []corral.Site     // whose root and options somebody asked about
-	meanwhile func()            // what happens while somebody asks about options; nil: nothing
-	unwell    error             // what ProbeNetwork says
-	ill       error             // what Survey says
-	untold    error             // what the batch system says when it is asked what it has
+	files     map[string]string             // what attempts left, by TAG/NAME
+	jobs      map[string]gridsite.JobStatus // that orphans are looked for among, by tag
+	shut      error                         // what a login without a person says
+	stranger  error                         // what it says of a host key that is not accepted
+	bad       error                         // what the root is refused with
+	checked   []corral.Site                 // whose root and options somebody asked about
+	meanwhile func()                        // what happens while somebody asks about options; nil: nothing
+	unwell    error                         // what ProbeNetwork says
+	ill       error                         // what Survey says
+	untold    error                         // what the batch system says when it is asked what it has
 	login     func(context.Context, gridsite.Asker) error
 }
 
@@ -103,6 +106,28 @@ func (q queue) Read(_ context.Context, tag, name string) ([]byte, error) {
 	}
 	return []byte(content), nil
 }
+
+// Tags are those of the jobs of which the site has something.
+func (q queue) Tags(context.Context) (tags []string, err error) {
+	return slices.Sorted(maps.Keys(q.far.jobs)), q.far.shut
+}
+
+func (q queue) Poll(_ context.Context, tags []string) (map[string]gridsite.JobStatus, error) {
+	known := map[string]gridsite.JobStatus{}
+	for _, tag := range tags {
+		if st := q.far.jobs[tag]; st.Phase != "" {
+			known[tag] = st
+		}
+	}
+	return known, nil
+}
+
+func (q queue) Cancel(_ context.Context, tag string, _ time.Duration) error {
+	q.far.jobs[tag] = gridsite.JobStatus{Tag: tag, Phase: gridsite.Ended}
+	return nil
+}
+
+func (q queue) Forget(_ context.Context, tag string) error { delete(q.far.jobs, tag); return nil }
 
 // probes are what a job at a site would see; real ones take a minute.
 type probes struct{ *far }

@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/server/account"
+	"github.com/corral-pilot/corral/internal/server/orphans"
 	"github.com/corral-pilot/corral/internal/server/tasks"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -38,10 +39,11 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 	life, stop := context.WithCancelCause(context.Background())
 	a := &rest.Adapter{Log: lg, DB: db, Life: life, Registered: cfg.Clusters.Changed}
 	s := &Server{lg: lg, logins: &login.Sessions{}, stop: stop}
-	runs := newRuns(a, cfg)
+	runs, sites := newRuns(a, cfg), newSites(a, cfg)
 	s.routes = slices.Concat(
 		newHealth(a, cfg).routes(),
-		newSites(a, cfg).routes(),
+		sites.routes(),
+		orphans.New(cfg.Reach, sites.Resource).Routes(),
 		newLogins(a, cfg, s.logins).routes(),
 		newGlideins(a, cfg).routes(),
 		newClusters(a, cfg).routes(),

@@ -22,6 +22,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/matching"
 	"github.com/corral-pilot/corral/internal/metrics"
@@ -113,7 +114,7 @@ func start(t testing.TB) *fixture {
 		crowd:  &crowd{},
 		bench:  newBench(),
 		shelf:  newShelf(t),
-		far:    &far{files: map[string]string{}},
+		far:    &far{files: map[string]string{}, jobs: map[string]gridsite.JobStatus{}},
 		drawer: &drawer{tokens: map[corral.ClusterID]string{}},
 		log:    &bytes.Buffer{},
 	}

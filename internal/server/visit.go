@@ -79,8 +79,12 @@ func within(path, dir string) bool {
 
 // visited is the site with its root as it is there, and with what its batch system says of itself, so that even the
 // first glidein is checked; or the reason why it cannot be a site.
-func (v visitor) visited(ctx context.Context, site corral.Site, acceptHostKey bool) (corral.Site, error) {
-	var err error
+func (v visitor) visited(ctx context.Context, site corral.Site, acceptHostKey bool) (_ corral.Site, err error) {
+	defer func() {
+		if err != nil {
+			v.reach.Refuse(site)
+		}
+	}()
 	if strings.HasPrefix(site.Root, "$") {
 		if site.Root, err = v.reach.ExpandRoot(ctx, site, acceptHostKey); err == nil {
 			err = request.CheckRoot(site.Root)

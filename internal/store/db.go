@@ -27,7 +27,8 @@
 // The file and its connections: db.go, lock.go (one process at a time) and migrate.go (schema versions). Transactions:
 // tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a list selects).
 // Who wants to hear of every object that changes: watch.go. Glideins with endless attempts are read in brief: brief.go.
-// Requests that may come twice: once.go. What is too long for a row is a file beside the database: schedule.go.
+// Requests that may come twice: once.go. What is too long for a row is a file beside the database: schedule.go. Copies
+// that are made while corrald works: snapshot.go.
 package store
 
 import (
@@ -87,7 +88,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{
-		lock: lock, waiting: map[Subject]chan struct{}{}, watches: map[*Watch]bool{}, schedules: path + "-schedules",
+		lock: lock, waiting: map[Subject]chan struct{}{}, watches: map[*Watch]bool{}, schedules: SchedulesOf(path),
 	}
 	if err := d.open(ctx, path); err != nil {
 		return nil, errors.Join(err, d.Close())

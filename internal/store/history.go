@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
@@ -100,4 +101,21 @@ func (t *Tx) record(list ...corral.Entry) error {
 		}
 	}
 	return nil
+}
+
+// ForgetHistory removes entries of all histories that were written before then, the oldest first: at most limit of
+// them, so that other Writes need not wait for long. It returns whether there may be more. Entries have their numbers
+// in the order of their times, as far as the clock was not set back, so only the oldest ones are looked at.
+func (t *Tx) ForgetHistory(before time.Time, limit int) (more bool, err error) {
+	res, err := t.exec(`
+		delete from history
+		where id in (
+			select id
+			from (select id, at_ms from history order by id limit ?)
+			where at_ms < ?)`, limit, at(&before))
+	if err != nil {
+		return false, fmt.Errorf("forgetting history: %w", err)
+	}
+	n, err := res.RowsAffected()
+	return n == int64(limit), err
 }

@@ -19,9 +19,12 @@ import (
 // jobsDir is the folder below a site's root that holds the jobs' directories, each named by the job's tag.
 const jobsDir = "jobs"
 
-// Cleanup removes everything below the site's root except the job's own directory, root/jobs/TAG, which corrald removes
-// once it has read the report. It never leaves the root, not through links either. If something cannot be removed the
-// job fails, and the report's log lists each such thing with the reason.
+// mark is the file in a root that says whose it is, and what was made for it. It goes last, together with the root.
+const mark = ".corral-site"
+
+// Cleanup removes everything below the site's root except the root's mark and the job's own directory, root/jobs/TAG:
+// these two corrald removes once it has read the report. It never leaves the root, not through links either. If
+// something cannot be removed the job fails, and the report's log lists each such thing with the reason.
 func Cleanup(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error) {
 	return perform(dir, func(o order.Order) order.Report {
 		if o.Cleanup == nil {
@@ -64,7 +67,7 @@ type sweeper struct {
 	busy bool     // something was in use; a later cleanup may remove it
 }
 
-// empty removes everything in dir except keep and the directories above keep.
+// empty removes everything in dir except the mark, keep and the directories above keep.
 func (s *sweeper) empty(ctx context.Context, dir string) {
 	entries, err := fs.ReadDir(s.root.FS(), dir)
 	if err != nil {
@@ -76,7 +79,7 @@ func (s *sweeper) empty(ctx context.Context, dir string) {
 		switch {
 		case ctx.Err() != nil:
 			s.note(name, ctx.Err())
-		case name == s.keep:
+		case name == s.keep, name == mark:
 		case strings.HasPrefix(s.keep, name+"/") && e.IsDir():
 			s.empty(ctx, name)
 		default:

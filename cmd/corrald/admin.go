@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/backup"
+	"github.com/corral-pilot/corral/internal/xdg"
+)
+
+// adminCommand is what `corral admin` starts: it answers in JSON, with a problem document if it fails. It works on the
+// files of a corrald that another process may be running.
+func adminCommand(l xdg.Layout) *cli.Command {
+	state := func() cli.Flag {
+		return &cli.StringFlag{Name: "state", Value: l.State, EnvVars: variables("state"),
+			Usage: "`DIR` of the database and keys"}
+	}
+	layout := func(c *cli.Context) (xdg.Layout, error) {
+		l := l
+		if l.State = c.String("state"); !filepath.IsAbs(l.State) {
+			return l, corral.ErrorAt(corral.Invalid, "--state", "%q is not an absolute path", l.State)
+		}
+		if c.NArg() != 1 || c.Args().First() == "" {
+			return l, corral.Errorf(corral.Invalid, "want the name of one FILE")
+		}
+		return l, nil
+	}
+	return &cli.Command{
+		Name: "admin", Hidden: true, HideHelpCommand: true,
+		Subcommands: []*cli.Command{
+			{Name: "backup", Flags: []cli.Flag{state()}, Action: answering(func(c *cli.Context) (any, error) {
+				l, err := layout(c)
+				if err != nil {
+					return nil, err
+				}
+				return backup.Save(c.Context, l, c.Args().First())
+			})},
+			{Name: "restore", Flags: []cli.Flag{state(), &cli.BoolFlag{Name: "force"}},
+				Action: answering(func(c *cli.Context) (any, error) {
+					l, err := layout(c)
+					if err != nil {
+						return nil, err
+					}
+					return backup.Restore(c.Context, l, c.Args().First(), c.Bool("force"))
+				})},
+		},
+	}
+}
+
+// answering writes what do returns, or the problem, as JSON. The error is returned as well, for the exit code.
+func answering(do func(*cli.Context) (any, error)) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		answer, err := do(c)
+		if err != nil {
+			if corral.KindOf(err) == corral.Internal { // of the file system, say: there is no log that would have it
+				err = corral.Errorf(corral.Failed, "%w", err)
+			}
+			answer, err = api.ProblemOf(err), told{err}
+		}
+		if failed := json.NewEncoder(c.App.Writer).Encode(answer); failed != nil {
+			return failed
+		}
+		return err
+	}
+}
+
+// told is an error that was written to stdout already.
+type told struct{ error }
+
+func (t told) Unwrap() error { return t.error }

@@ -1,0 +1,91 @@
+package main
+
+// What grows for as long as corrald lives is cut: histories by their age, the log by its size. What else there is of
+// the past is bounded elsewhere: answers to requests by the store, directories at sites by the engine, runs by `corral
+// runs clean`. Rows of jobs stay, because bills and waits are worked out from them.
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+const (
+	retainEvery   = 10 * time.Minute
+	entriesAWrite = 1000 // of histories that one transaction forgets: others wait for it
+)
+
+// retain cuts what is too old or too long, now and from time to time, until ctx ends.
+func retain(ctx context.Context, lg *slog.Logger, db *store.DB, s settings) error {
+	tick := time.NewTicker(retainEvery)
+	defer tick.Stop()
+	for {
+		if err := forgetHistory(ctx, db, time.Now(), s.upkeep.history); err != nil && ctx.Err() == nil {
+			lg.Warn("old history stays; it is tried again", "err", err)
+		}
+		if err := cutLog(s.layout.Log(), s.upkeep.log); err != nil {
+			lg.Warn("the log stays long; it is tried again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// forgetHistory removes the entries of histories that are older than keep; 0 keeps all.
+func forgetHistory(ctx context.Context, db *store.DB, now time.Time, keep time.Duration) error {
+	for more := keep > 0; more; {
+		err := db.Write(ctx, store.Actor, func(tx *store.Tx) (err error) {
+			more, err = tx.ForgetHistory(now.Add(-keep), entriesAWrite)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutLog moves a log that is longer than limit bytes to NAME.1, in place of an older one, and has this process go on in
+// a new file. Only a log that is this process's standard error is touched: whoever started it may have sent that to a
+// file of the same name. 0 keeps all.
+func cutLog(name string, limit int64) error {
+	now, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && (limit == 0 || now.Size() <= limit):
+		return nil
+	case err != nil:
+		return err
+	}
+	ours, err := os.Stderr.Stat()
+	if err != nil || !os.SameFile(now, ours) {
+		return err
+	}
+	stdout, err := os.Stdout.Stat()
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(name, name+".1"); err != nil {
+		return err
+	}
+	fresh, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer fresh.Close()
+	err = unix.Dup3(int(fresh.Fd()), int(os.Stderr.Fd()), 0)
+	if os.SameFile(stdout, ours) {
+		err = errors.Join(err, unix.Dup3(int(fresh.Fd()), int(os.Stdout.Fd()), 0))
+	}
+	return err
+}

@@ -1,0 +1,30 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A call that a file system never answers is left to itself once nobody waits for it any longer; one that ends in time
+// says how.
+func TestWhatIsStuckIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		err := unlessStuck(ctx, func() error { <-answer; return nil })
+		if took := time.Since(begin); !errors.Is(err, errStuck) || took != time.Minute+stuckAfter {
+			t.Errorf("%v after %s", err, took)
+		}
+		close(answer) // or the goroutine would be left over
+		killed := errors.New("killed")
+		if err := unlessStuck(ctx, func() error { return killed }); !errors.Is(err, killed) {
+			t.Errorf("%v, want what it returned", err)
+		}
+	})
+}

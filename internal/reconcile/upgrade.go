@@ -1,0 +1,73 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A corrald that was upgraded brings each READY site its own build of the pilot. The site stays READY meanwhile: pilots
+// that work or wait go on with the build that they were told to use, which stays where it is. New attempts wait for the
+// new build, since another may not speak corrald's worker protocol. Where it cannot be installed, they go on with the
+// old one: that may still do, and a site that fails would lose all its pilots.
+
+// A Package is a worker package of the catalog.
+type Package struct {
+	Name   string // in full
+	Digest string // sha256:HEX of its archive
+}
+
+// upgrade decides about a newer package for a site that is READY and has no setup job now.
+func upgrade(now time.Time, w World) []Action {
+	if w.Installed.Newer.Digest == "" {
+		return nil
+	}
+	tries, done := w.stagings(corral.Glidein{}, w.Installed.Newer.Digest)
+	switch {
+	case done:
+		return []Action{UsePackage{w.Installed.Newer}}
+	case exhausted(tries), len(tries) > 0 && now.Before(retryAt(now, len(tries), tries[len(tries)-1])):
+		return nil
+	}
+	why := "the site is to have package " + w.Installed.Newer.Name
+	return []Action{Submit{Kind: corral.SetupJob, Package: w.Installed.Newer.Digest, Reason: why}}
+}
+
+// lacksUpgrade returns what keeps another attempt from the site until the newer package is there.
+func lacksUpgrade(w World) corral.Lack {
+	if w.Installed.Newer.Digest == "" || w.Site.State != corral.SiteReady {
+		return corral.Lack{}
+	}
+	if tries, _ := w.stagings(corral.Glidein{}, w.Installed.Newer.Digest); exhausted(tries) {
+		return corral.Lack{}
+	}
+	return corral.Lack{Why: fmt.Sprintf("site %s gets package %s first", w.Site.Name, w.Installed.Newer.Name)}
+}
+
+// upgradeTime is when the setup job of a newer package may be tried again; zero: never.
+func upgradeTime(now time.Time, w World) (at time.Time) {
+	if w.Installed.Newer.Digest == "" {
+		return at
+	}
+	if tries, _ := w.stagings(corral.Glidein{}, w.Installed.Newer.Digest); len(tries) > 0 {
+		at = retryAt(now, len(tries), tries[len(tries)-1])
+	}
+	return at
+}
+
+// SetupSite is the site as a setup job sees it that installs the package with a digest, empty for the site's own: the
+// pilot of the newer package installs itself, because an older one may not understand the order.
+func SetupSite(w World, digest string) corral.Site {
+	site := w.Site
+	if digest != "" && digest == w.Installed.Newer.Digest {
+		site.Package, site.PackageDigest = w.Installed.Newer.Name, w.Installed.Newer.Digest
+	}
+	return site
+}
+
+func (a UsePackage) apply(w *World, _ time.Time) ([]corral.Entry, error) {
+	w.Site.Package, w.Site.PackageDigest, w.Installed.Newer = a.Package.Name, a.Package.Digest, Package{}
+	return []corral.Entry{{Object: corral.ObjectSite, Of: int64(w.Site.ID), Event: "package",
+		From: string(w.Site.State), To: string(w.Site.State), Reason: a.Why()}}, nil
+}
