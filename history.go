@@ -16,6 +16,7 @@ const (
 	ObjectMirror  = "mirror"
 	ObjectPlan    = "plan"
 	ObjectProfile = "profile"
+	ObjectToken   = "token"
 )
 
 // An Entry is one line of an object's history: what changed, when, and who asked for it. A rule returns the entries of

@@ -8,11 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
-	"strings"
-	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
 
@@ -28,31 +25,13 @@ const answerTimeout = 2 * MaxWait
 type Client struct {
 	server string // as the user wrote it
 	base   string // URL without a slash at its end
+	token  string // empty: none
 	http   *retryablehttp.Client
 }
 
 // New returns a client for server, which is unix:PATH, http://HOST[:PORT] or https://HOST[:PORT]. It
 // does not connect.
-func New(server string) (*Client, error) {
-	transport := &http.Transport{ResponseHeaderTimeout: answerTimeout, IdleConnTimeout: time.Minute}
-	base := strings.TrimRight(server, "/")
-	if path, ok := strings.CutPrefix(server, "unix:"); ok {
-		if path == "" {
-			return nil, corral.ErrorAt(corral.Invalid, "server", "unix: without a path")
-		}
-		base = "http://corrald"
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", path)
-		}
-	}
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, corral.ErrorAt(corral.Invalid, "server",
-			"%q is none of unix:PATH, http://HOST, https://HOST", server)
-	}
-	return &Client{server: server, base: base, http: newRetrying(transport)}, nil
-}
+func New(server string) (*Client, error) { return Dial(server, Options{}) }
 
 // Server is the URL of the corrald that it speaks to, as New takes it.
 func (c *Client) Server() string { return c.server }
@@ -234,6 +213,9 @@ func (c *Client) request(ctx context.Context, do call) (*retryablehttp.Request, 
 		return nil, fmt.Errorf("making a request: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	if do.body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

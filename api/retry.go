@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +24,12 @@ const (
 	waitMax = 2 * time.Second
 )
 
-// newRetrying returns a client that repeats what got no answer and what got 503. It repeats changes
-// too: each carries an idempotency key.
+// longestRetry is the longest wait that a 429 is believed with its Retry-After. Longer ones are an error at once: a
+// command must not seem to hang, whoever between here and corrald has sent it.
+const longestRetry = time.Minute
+
+// newRetrying returns a client that repeats what got no answer, what got 503, and what came too often (429), after the
+// time that the answer says. It repeats changes too: each carries an idempotency key.
 func newRetrying(transport *http.Transport) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: transport},
@@ -33,11 +38,26 @@ func newRetrying(transport *http.Transport) *retryablehttp.Client {
 		RetryWaitMax: waitMax,
 		CheckRetry:   checkRetry,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-		// Without the answer, so that a Retry-After, whoever sent it, cannot make a command hang.
-		Backoff: func(lo, hi time.Duration, n int, _ *http.Response) time.Duration {
+		// Without the answer of a 503, so that a Retry-After, whoever sent it, cannot make a command hang.
+		Backoff: func(lo, hi time.Duration, n int, resp *http.Response) time.Duration {
+			if wait, limited := retryAfter(resp); limited {
+				return max(wait, retryablehttp.DefaultBackoff(lo, hi, n, nil))
+			}
 			return retryablehttp.DefaultBackoff(lo, hi, n, nil)
 		},
 	}
+}
+
+// retryAfter is how long a 429 asks to wait; limited is false for all other answers.
+func retryAfter(resp *http.Response) (wait time.Duration, limited bool) {
+	if resp == nil || resp.StatusCode != http.StatusTooManyRequests {
+		return 0, false
+	}
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return waitMax, true
+	}
+	return time.Duration(seconds) * time.Second, true
 }
 
 // A sending remembers, over all repetitions of a request, whether corrald may have acted on one.
@@ -70,6 +90,9 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 		return false, nil
 	case err != nil:
 		return true, nil
+	}
+	if wait, limited := retryAfter(resp); limited {
+		return wait <= longestRetry, nil
 	}
 	return resp.StatusCode == http.StatusServiceUnavailable, nil
 }

@@ -167,10 +167,10 @@ func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 
 // backends are a real head node on this machine, and the simulated batch system.
 func (y *yard) backends() gridsite.Backends {
-	dial := func(string) (gridsite.Conn, error) { return local.Conn{}, nil }
+	dial := func(string, string) (gridsite.Conn, error) { return local.Conn{}, nil }
 	batch := func(gridsite.Conn, string) gridsite.Batch { return y.sim }
 	return gridsite.Backends{
-		Transports: map[string]func(string) (gridsite.Conn, error){"local": dial},
+		Transports: map[string]gridsite.Dialer{"local": dial},
 		Dialects:   map[string]func(gridsite.Conn, string) gridsite.Batch{corral.ForkBatch: batch},
 		Head:       func(conn gridsite.Conn, root string) gridsite.Head { return headnode.New(conn, root) },
 	}

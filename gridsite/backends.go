@@ -11,7 +11,7 @@ import (
 // Backends are the constructors of transports and dialects, by the names that contacts and corral.BatchSystems have for
 // them. The program that speaks to sites wires them, so that others, which only name them, link none of them.
 type Backends struct {
-	Transports map[string]func(contact string) (Conn, error)
+	Transports map[string]Dialer
 
 	// Dialects make a batch system of the way to its site and a directory there that is ours alone: its state, and the
 	// directories of its jobs, are below it.
@@ -21,8 +21,12 @@ type Backends struct {
 	Head func(conn Conn, root string) Head
 }
 
-// Dial returns the transport that a contact names. Nothing is sent before its first use.
-func (b Backends) Dial(contact string) (Conn, error) {
+// A Dialer makes a transport to a contact, with the keys and the known hosts of an owner: each has their own, and they
+// are lent to nobody.
+type Dialer func(owner, contact string) (Conn, error)
+
+// Dial returns the transport that a contact names, for an owner. Nothing is sent before its first use.
+func (b Backends) Dial(owner, contact string) (Conn, error) {
 	c, err := ParseContact(contact)
 	if err != nil {
 		return nil, err
@@ -31,7 +35,7 @@ func (b Backends) Dial(contact string) (Conn, error) {
 	if !ok {
 		return nil, corral.ErrorAt(corral.Invalid, "contact", "no transport %s is in this program", c.Transport)
 	}
-	return dial(contact)
+	return dial(owner, contact)
 }
 
 // An Access is a site that is reached. Its Head is closed after the last use of all three.

@@ -26,7 +26,7 @@ func TestBadContacts(t *testing.T) {
 func TestBackendsThatAreMissing(t *testing.T) {
 	t.Parallel()
 	var none gridsite.Backends
-	if _, err := none.Dial("local:"); corral.KindOf(err) != corral.Invalid {
+	if _, err := none.Dial("local", "local:"); corral.KindOf(err) != corral.Invalid {
 		t.Errorf("Dial = %v", err)
 	}
 	if _, err := none.Access(nil, corral.Site{Batch: "fork"}); corral.KindOf(err) != corral.Invalid {

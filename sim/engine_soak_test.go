@@ -473,7 +473,7 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 	e.clusters = gate.NewClusters(lg, e.db, dispatch.Config{})
 	e.door = &door{conns: make(chan net.Conn), closed: make(chan struct{})}
 	way := reach.New(gridsite.Backends{
-		Transports: map[string]func(string) (gridsite.Conn, error){"local": func(string) (gridsite.Conn,
+		Transports: map[string]gridsite.Dialer{"local": func(string, string) (gridsite.Conn,
 			error) {
 			return local.Conn{}, nil
 		}},

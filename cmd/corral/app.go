@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,8 +23,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/xdg"
 )
 
 // stdio is where a command reads and writes.
@@ -108,7 +105,8 @@ func newApp(p *printer) *cli.App {
 		usageCommand(p), eventsCommand(p),
 		workflowCommand(p), profileCommand(p), planCommand(p), simulateCommand(p), provisionCommand(p),
 		runCommand(p), submitCommand(p), runsCommand(p), reportCommand(p), shimCommand(p),
-		doctorCommand(p), adminCommand(p), completionCommand(p), helpCommand(p, app), versionCommand(p),
+		tokenCommand(p), doctorCommand(p), adminCommand(p), completionCommand(p), helpCommand(p, app),
+		versionCommand(p),
 	}
 	for _, c := range app.Commands {
 		finish(app, c, app.Name)
@@ -118,13 +116,11 @@ func newApp(p *printer) *cli.App {
 
 // globalFlags are the flags of every command, which may be given before its name or after it.
 func globalFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "server", EnvVars: []string{"CORRAL_SERVER"}, Usage: "corrald to talk to, as `URL`: " +
-			"unix:PATH, http://HOST or https://HOST (default: your own, which corral up starts)"},
+	return append(connectionFlags(),
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table",
 			Usage: "`FORM` of what is printed: table, json or yaml"},
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print bare ids, or names, only"},
-	}
+	)
 }
 
 // finish gives a command what all commands have: its help, usage errors of our kind, a check of its words, and for a
@@ -285,30 +281,3 @@ const (
 	workflows = "workflows"
 	setUp     = "set-up"
 )
-
-// connect returns a client for the corrald that the command line names, or for the personal one.
-func connect(c *cli.Context) (*api.Client, error) { return connectTo(c.String("server")) }
-
-// connectTo returns a client for a server, which is empty for the personal corrald of the user. That one is looked for
-// here, without a connection, so that the error says how to start it rather than that a socket is missing.
-func connectTo(server string) (*api.Client, error) {
-	if server != "" {
-		return api.New(server)
-	}
-	layout, err := xdg.Find()
-	if err != nil {
-		return nil, err
-	}
-	corrald, err := personal.Corrald{Layout: layout}.Located()
-	if err != nil {
-		return nil, err
-	}
-	if err := corrald.Lost(); err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(corrald.Layout.Socket); err != nil {
-		const how = "no corrald runs here (no socket at %s): start one with `corral up`, or name one with --server"
-		return nil, corral.Errorf(corral.Unavailable, how, corrald.Layout.Socket)
-	}
-	return corrald.Client()
-}

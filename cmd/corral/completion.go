@@ -186,7 +186,7 @@ func valuesOf(ctx context.Context, l *line, kind string) []string {
 func existing(ctx context.Context, l *line, kind string) (found []string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	cl, err := connectTo(serverOf(l))
+	cl, err := connectionOf(l).connect(ctx)
 	if err != nil {
 		return nil // no corrald: nothing to complete
 	}
@@ -210,17 +210,21 @@ func tasksOf(ctx context.Context, cl *api.Client, run string) (found []string) {
 	return found
 }
 
-// serverOf returns the --server of a command line, else the variable's.
-func serverOf(l *line) string {
-	for i, word := range l.global {
-		switch server, ok := strings.CutPrefix(word, "--server="); {
-		case ok:
-			return server
-		case word == "--server" && i+1 < len(l.global):
-			return l.global[i+1]
+// connectionOf is what a command line, or else the variables, say of the corrald to ask.
+func connectionOf(l *line) connection {
+	value := func(flag, variable string) string {
+		for i, word := range l.global {
+			switch v, ok := strings.CutPrefix(word, flag+"="); {
+			case ok:
+				return v
+			case word == flag && i+1 < len(l.global):
+				return l.global[i+1]
+			}
 		}
+		return os.Getenv(variable)
 	}
-	return os.Getenv("CORRAL_SERVER")
+	return connection{value("--server", serverVariable), value("--token-file", tokenFileVariable),
+		value("--ca-file", caVariable)}
 }
 
 // namesOf asks for the objects of a kind; what cannot be asked is not completed.
@@ -234,6 +238,8 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 		return idsOf(ctx, cl.Glideins, glideinTable.id)
 	case "plan":
 		return idsOf(ctx, cl.Plans, planTable.id)
+	case "token":
+		return idsOf(ctx, cl.Tokens, tokenTable.id)
 	case "profile":
 		return idsOf(ctx, cl.Profiles, keptTable.id)
 	case "run":

@@ -13,6 +13,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -137,7 +138,7 @@ func newRun(c *cli.Context, p *printer, file string) (api.NewRun, error) {
 	if err := cmp.Or(w.Runnable(), w.Schedulable()); err != nil {
 		return n, err
 	}
-	return n, handOver(&n, w)
+	return n, handOver(c, &n, w)
 }
 
 // newRunOptions is the request for a run without its workflow.
@@ -166,11 +167,15 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 	return n, err
 }
 
-// handOver puts a workflow into a request. Whatever format it was read from, corrald gets WfFormat.
-func handOver(n *api.NewRun, w *workflow.Workflow) error {
+// handOver puts a workflow into a request. Whatever format it was read from, corrald gets WfFormat. A corrald that is
+// asked over https is on another machine: a folder of this one would be none there, or another.
+func handOver(c *cli.Context, n *api.NewRun, w *workflow.Workflow) error {
 	var document bytes.Buffer
 	err := wfformat.Write(&document, w)
-	n.Workflow, n.SourceDir = document.Bytes(), w.Dir
+	n.Workflow = document.Bytes()
+	if !strings.HasPrefix(c.String("server"), "https:") {
+		n.SourceDir = w.Dir
+	}
 	return err
 }
 

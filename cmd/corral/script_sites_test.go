@@ -19,7 +19,8 @@ import (
 // $HTCONDOR is a real one, $PEERS has the programs of scripts/peers, and there is the command
 //
 //	web FOLDER               serve a folder, at the URL $WEB
-//	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh
+//	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh,
+//	                         and the keys that it lets in are in $SSHDIR/authorized_keys
 func TestSiteScripts(t *testing.T) {
 	folders := map[string]string{"HTCONDOR": "../../scripts/htcondor", "PEERS": "../../scripts/peers"}
 	for name, script := range folders {
@@ -64,6 +65,7 @@ func sshdCmd(t *testing.T, ts *testscript.TestScript, verb string) {
 	}
 	*d = *gridsitetest.StartSSHD(t)
 	ts.Setenv("SSHD", d.Contact())
+	ts.Setenv("SSHDIR", d.Dir)
 	ts.Check(os.Remove(d.SSH("known_hosts")))
 	ts.Check(os.Symlink(d.SSH(""), ts.Getenv("HOME")+"/.ssh"))
 }

@@ -40,6 +40,8 @@ import (
 //	unchanged                both must be as they were
 //	alive NAME               a process whose id is in a variable must be there
 //	until REGEXP ARGS…       run the client again and again, until it prints that
+//	certificate CERT KEY     make a certificate of localhost that is its own authority, in two files
+//	front                    put the URL of the central corrald that was started last into $CENTRAL
 //
 // The condition [root] says who plays.
 func TestScripts(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
@@ -60,17 +62,19 @@ func scripts(t *testing.T, folder string) testscript.Params {
 			return os.Getuid() == 0, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"corral":    func(ts *testscript.TestScript, neg bool, args []string) { corralCmd(ts, neg, args) },
-			"until":     func(ts *testscript.TestScript, _ bool, args []string) { untilCmd(ts, args) },
-			"exits":     func(ts *testscript.TestScript, _ bool, args []string) { exitsCmd(ts, args) },
-			"sentence":  func(ts *testscript.TestScript, _ bool, args []string) { sentenceCmd(ts, args) },
-			"json":      func(ts *testscript.TestScript, _ bool, args []string) { jsonCmd(ts, args) },
-			"snake":     func(ts *testscript.TestScript, _ bool, _ []string) { snakeCmd(ts) },
-			"let":       func(ts *testscript.TestScript, _ bool, args []string) { ts.Setenv(args[0], output(ts)) },
-			"request":   func(ts *testscript.TestScript, _ bool, args []string) { requestCmd(ts, args) },
-			"remember":  func(ts *testscript.TestScript, _ bool, _ []string) { rememberCmd(ts) },
-			"unchanged": func(ts *testscript.TestScript, _ bool, _ []string) { unchangedCmd(ts) },
-			"alive":     func(ts *testscript.TestScript, neg bool, args []string) { aliveCmd(ts, neg, args) },
+			"corral":      func(ts *testscript.TestScript, neg bool, args []string) { corralCmd(ts, neg, args) },
+			"until":       func(ts *testscript.TestScript, _ bool, args []string) { untilCmd(ts, args) },
+			"exits":       func(ts *testscript.TestScript, _ bool, args []string) { exitsCmd(ts, args) },
+			"sentence":    func(ts *testscript.TestScript, _ bool, args []string) { sentenceCmd(ts, args) },
+			"json":        func(ts *testscript.TestScript, _ bool, args []string) { jsonCmd(ts, args) },
+			"snake":       func(ts *testscript.TestScript, _ bool, _ []string) { snakeCmd(ts) },
+			"let":         func(ts *testscript.TestScript, _ bool, args []string) { ts.Setenv(args[0], output(ts)) },
+			"request":     func(ts *testscript.TestScript, _ bool, args []string) { requestCmd(ts, args) },
+			"remember":    func(ts *testscript.TestScript, _ bool, _ []string) { rememberCmd(ts) },
+			"unchanged":   func(ts *testscript.TestScript, _ bool, _ []string) { unchangedCmd(ts) },
+			"certificate": func(ts *testscript.TestScript, _ bool, args []string) { certificateCmd(ts, args) },
+			"front":       func(ts *testscript.TestScript, _ bool, _ []string) { frontCmd(ts) },
+			"alive":       func(ts *testscript.TestScript, neg bool, args []string) { aliveCmd(ts, neg, args) },
 		},
 	}
 }

@@ -25,6 +25,7 @@ func siteCommand(p *printer) *cli.Command {
 			createSiteCommand(p),
 			setSiteCommand(p),
 			loginSiteCommand(p),
+			siteKeyCommand(p),
 			listVerb(p, (*api.Client).Sites, siteTable),
 			sites.verb("show", printing((*api.Client).Site, func(s corral.Site) error { return showSite(p, s) })),
 			sites.verb("history", printing((*api.Client).SiteHistory, many(p, entryTable))),

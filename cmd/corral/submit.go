@@ -99,7 +99,7 @@ func newSubmission(c *cli.Context, p *printer) (api.NewRun, error) {
 		return n, err
 	}
 	n.WorkflowName = w.Name
-	return n, handOver(&n, w)
+	return n, handOver(c, &n, w)
 }
 
 // sampled is how many tasks of a large array tell how long the request for all of them is.
@@ -130,7 +130,7 @@ func checkRoom(c *cli.Context, command array.Command, elements []array.Element) 
 		return err
 	}
 	var n api.NewRun
-	if err := handOver(&n, w); err != nil {
+	if err := handOver(c, &n, w); err != nil {
 		return err
 	}
 	size := len(n.Workflow)*len(elements)/sampled + entries

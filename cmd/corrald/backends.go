@@ -7,6 +7,7 @@ package main
 import (
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
@@ -15,23 +16,57 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 	"github.com/corral-pilot/corral/gridsite/slurm"
 	"github.com/corral-pilot/corral/gridsite/ssh"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/staging"
 	"github.com/corral-pilot/corral/staging/ftp"
 	"github.com/corral-pilot/corral/staging/sftp"
 )
 
-// login says as whom corrald logs in: with the files of its user, and the agent that it was started with.
+// login says as whom corrald logs in for its own user: with that user's files, and the agent that it was started with.
 func login(lg *slog.Logger) ssh.Options {
 	return ssh.Options{AgentSocket: os.Getenv("SSH_AUTH_SOCK"), Log: lg}
 }
 
+// A wallet has the ssh keys of those who ask a central corrald: each has a folder of their own in it, which is to them
+// what a home directory is to the user of ssh. Nobody is given the folder of another, nor the files and the agent of
+// corrald's own user.
+type wallet string
+
+// home is an owner's folder. Owners have names that are those of folders, which access.CheckName has seen to.
+func (w wallet) home(owner string) string { return filepath.Join(string(w), owner) }
+
+// login says as whom corrald logs in for an owner.
+func (w wallet) login(lg *slog.Logger, owner string) (ssh.Options, error) {
+	if owner == access.LocalName {
+		return login(lg), nil
+	}
+	if err := access.CheckName(owner); err != nil {
+		return ssh.Options{}, err
+	}
+	return ssh.Options{Home: w.home(owner), Log: lg}, nil
+}
+
+// PublicKey returns the public half of an owner's own key, which is made when it is asked for first.
+func (w wallet) PublicKey(owner string) (string, error) {
+	if err := access.CheckName(owner); err != nil {
+		return "", corral.ErrorAt(corral.Invalid, "owner", "the keys of corrald's own user are in its ~/.ssh: %w", err)
+	}
+	return ssh.OwnKey(w.home(owner), "corral-"+owner)
+}
+
 // backends are what this corrald speaks to sites with: a transport for each kind of contact, and a dialect for each of
 // corral.BatchSystems.
-func backends(lg *slog.Logger) gridsite.Backends {
+func backends(lg *slog.Logger, keys wallet) gridsite.Backends {
 	return gridsite.Backends{
-		Transports: map[string]func(contact string) (gridsite.Conn, error){
-			"local": func(string) (gridsite.Conn, error) { return local.Conn{}, nil },
-			"ssh":   func(contact string) (gridsite.Conn, error) { return ssh.New(contact, login(lg)) },
+		Transports: map[string]gridsite.Dialer{
+			"local": func(string, string) (gridsite.Conn, error) { return local.Conn{}, nil },
+			"ssh": func(owner, contact string) (gridsite.Conn, error) {
+				options, err := keys.login(lg, owner)
+				if err != nil {
+					return nil, err
+				}
+				return ssh.New(contact, options)
+			},
 		},
 		Dialects: map[string]func(conn gridsite.Conn, root string) gridsite.Batch{
 			corral.ForkBatch: func(conn gridsite.Conn, root string) gridsite.Batch { return fork.New(conn, root) },

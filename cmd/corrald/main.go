@@ -1,5 +1,6 @@
 // Command corrald is the service: it keeps sites, glideins, clusters and runs as they were asked to
-// be, and answers the REST API. One process serves one user (personal mode), on a Unix socket.
+// be, and answers the REST API. One process serves one user (personal mode), on a Unix socket, or with --tls-listen
+// whoever has a token (central mode), on TLS as well.
 //
 // It starts in three steps. newSettings checks the flags and touches nothing. settle makes the directories while the
 // process may still be root's, and then becomes the user for good. serve opens the store, whose lock makes this the
@@ -65,6 +66,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			if layoutErr != nil && !c.IsSet("socket") {
 				return layoutErr
 			}
+			if c.Bool("check-config") {
+				return checkConfig(stdout, c, s)
+			}
 			lg := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.logLevel}))
 			return serve(c.Context, lg, s)
 		},
@@ -83,7 +87,7 @@ func flags(l xdg.Layout) []cli.Flag {
 	text := func(name, value, usage string) cli.Flag {
 		return &cli.StringFlag{Name: name, Value: value, EnvVars: variables(name), Usage: usage}
 	}
-	return []cli.Flag{
+	return append([]cli.Flag{
 		text("state", l.State, "`DIR` for the database, keys and pid file"),
 		text("cache", l.Cache, "`DIR` for worker packages and the roots of local sites"),
 		text("data", l.Data, "`DIR` for run directories"),
@@ -119,7 +123,7 @@ func flags(l xdg.Layout) []cli.Flag {
 			Usage: "how many cpus of this machine the site local gives out: fewer than there are, or more, for tasks " +
 				"that mostly wait (default: all)"},
 		text("log-level", "info", "debug, info, warn or error"),
-	}
+	}, centralFlags()...)
 }
 
 // variables are those that set a flag in the environment. corral reads the one for the user, too, hence its other name.

@@ -62,10 +62,10 @@ func newWorkerPort(lg *slog.Logger, admits port.Gate, s settings) (*workerPort, 
 		lg:        lg,
 		port:      port.New(lg, admits, broker.Reach),
 		socket:    s.layout.Worker,
-		listen:    s.listen,
-		advertise: s.advertise,
+		listen:    s.worker.listen,
+		advertise: s.worker.advertise,
 		dir:       s.layout.Certificate(),
-		choose:    s.listen == "",
+		choose:    s.worker.listen == "",
 		local:     func(corral.Site) netip.Addr { return gridsite.LocalIP() },
 		opened:    make(chan net.Listener, 1),
 	}
@@ -76,7 +76,7 @@ func newWorkerPort(lg *slog.Logger, admits port.Gate, s settings) (*workerPort, 
 	case err != nil:
 		return nil, fmt.Errorf("reading the worker port's address: %w", err)
 	}
-	w.listen, w.reopen = again(s.listen, strings.TrimSpace(string(before))), true
+	w.listen, w.reopen = again(s.worker.listen, strings.TrimSpace(string(before))), true
 	return w, nil
 }
 

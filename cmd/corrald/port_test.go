@@ -24,7 +24,7 @@ type closed struct{ port.Gate }
 // portIn returns a worker port with its files below dir, and serves it until the test ends or stop.
 func portIn(t *testing.T, dir, listen string) (w *workerPort, stop func()) {
 	t.Helper()
-	s := settings{layout: xdg.Below(dir), listen: listen}
+	s := settings{layout: xdg.Below(dir), worker: endpoint{listen: listen}}
 	if err := os.MkdirAll(filepath.Dir(s.layout.Worker), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,11 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	}
 	defer os.Remove(s.layout.PID())
 
-	d, err := assemble(lg, db, s, me)
+	audit, reopenAudit, err := openAudit(lg, s.central.audit)
+	if err != nil {
+		return err
+	}
+	d, err := assemble(lg, audit, db, s, me)
 	if err != nil {
 		return err
 	}
@@ -69,9 +73,16 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 		return err
 	}
 	defer os.Remove(s.layout.Whereabouts())
+	front, err := d.openFront(ctx, lg, db, s.central)
+	if err != nil {
+		return err
+	}
+	if front != nil || s.central.audit != "" { // else a hangup ends corrald, as it ends other programs
+		defer heedHangups(ctx, lg, front, reopenAudit)()
+	}
 	lg.Info("corrald serves", "version", version.String(), "pid", os.Getpid(), "user", me, "socket", s.layout.Socket)
 	defer lg.Info("corrald ends")
-	return d.serve(ctx, listener)
+	return d.serve(ctx, listener, front)
 }
 
 // A daemon is corrald's parts.
@@ -104,7 +115,7 @@ func choresOf(lg *slog.Logger, db *store.DB, s settings, runs *run.Manager, clus
 
 // assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists. Keys
 // come first, since without them no package can be signed and no pilot let in.
-func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
+func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
 	key, err := gate.LoadKey(s.layout.Key())
 	if err != nil {
 		return nil, err
@@ -113,8 +124,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 	if err != nil {
 		return nil, err
 	}
-	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
-	gate.Recognize(clusters, key)
+	clusters := newClusters(lg, db, s, key)
 	port, err := newWorkerPort(lg, clusters, s)
 	if err != nil {
 		return nil, err
@@ -124,8 +134,7 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 		return nil, err
 	}
 	s.supply.ServedAt = mirror.url(s.mirror.advertise)
-	way := reach.New(backends(lg), key.Owner())
-	port.local = way.LocalIP
+	way := newReach(lg, s, key, port)
 	prober := reach.NewProber(lg, db, way, port)
 	catalog := depot.NewCatalog(lg, db, stock, schemes(lg))
 	condors := openPools(lg, db, s, clusters, catalog)
@@ -161,8 +170,24 @@ func assemble(lg *slog.Logger, db *store.DB, s settings, user string) (*daemon, 
 			Pools:         condors,
 			Metrics:       seen.Metrics,
 			CondorRefused: condorRefused(),
+			Keys:          s.wallet(),
+			Audit:         audit,
 		}),
 	}, nil
+}
+
+// newClusters let workers in whose tokens are of this corrald's making.
+func newClusters(lg *slog.Logger, db *store.DB, s settings, key gate.Key) *gate.Clusters {
+	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
+	gate.Recognize(clusters, key)
+	return clusters
+}
+
+// newReach goes to sites; the worker port learns from it which address of this machine is on the way.
+func newReach(lg *slog.Logger, s settings, key gate.Key, port *workerPort) *reach.Reach {
+	way := reach.New(backends(lg, s.wallet()), key.Owner())
+	port.local = way.LocalIP
+	return way
 }
 
 // openStock opens what is brought to sites, with this corrald's own pilot in it.
@@ -180,7 +205,7 @@ func openStock(s settings) (*depot.Depot, error) {
 
 // serve runs the parts until ctx ends or one of them fails. The API ends first, on ctx; the parts have a context of
 // their own, so that requests which are being answered still find them.
-func (d *daemon) serve(ctx context.Context, api net.Listener) error {
+func (d *daemon) serve(ctx context.Context, socket net.Listener, others *front) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	inner, cancelInner := context.WithCancel(context.WithoutCancel(ctx))
@@ -203,7 +228,7 @@ func (d *daemon) serve(ctx context.Context, api net.Listener) error {
 	for name, run := range d.chores {
 		part(name, run)
 	}
-	err := d.api.Serve(ctx, api)
+	err := d.answer(ctx, socket, others)
 	cancelInner()
 	parts.Wait()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {

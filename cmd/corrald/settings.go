@@ -25,29 +25,29 @@ import (
 
 // settings are corrald's flags, checked.
 type settings struct {
-	layout    xdg.Layout
-	listen    string // of the worker port
-	advertise string
-	runAs     string
-	pilot     string
-	binary    []byte // the pilot
-	lease     time.Duration
-	upkeep    upkeep
-	cpus      int // of this machine, for the site local; 0: all
+	layout xdg.Layout
+	worker endpoint
+	runAs  string
+	pilot  string
+	binary []byte // the pilot
+	lease  time.Duration
+	upkeep upkeep
+	cpus   int // of this machine, for the site local; 0: all
 
 	poolAddress netip.Addr
 	logLevel    slog.Level
+	central     centralSettings
 
 	metricsListen string
-	mirror        mirrorSettings
+	mirror        endpoint
 	trusted       []packages.PublicKey // beside corrald's own key
 	supply        depot.Supply
 }
 
-// mirrorSettings are those of the mirror that sites take packages from.
-type mirrorSettings struct {
-	listen    string // HOST:PORT; empty: there is none
-	advertise string // HOST[:PORT] by which sites reach it
+// An endpoint is a port that sites reach: that of workers, and that of the mirror from which they take packages.
+type endpoint struct {
+	listen    string // HOST:PORT; empty: the mirror has none, and that of workers is chosen
+	advertise string // HOST[:PORT] by which sites reach it; empty: where it listens
 }
 
 // An upkeep says how often sites are asked, and how much is kept of the past.
@@ -82,13 +82,12 @@ func newSettings(c *cli.Context) (settings, error) {
 			State: c.String("state"), Cache: c.String("cache"), Data: c.String("data"),
 			Socket: c.String("socket"), Worker: c.String("worker-socket"),
 		},
-		listen:    c.String("worker-listen"),
-		advertise: c.String("advertise"),
-		runAs:     c.String("run-as"),
-		pilot:     c.String("pilot"),
-		lease:     c.Duration("lease"),
-		upkeep:    upkeepOf(c),
-		cpus:      c.Int("machine-cpus"),
+		worker: endpoint{c.String("worker-listen"), c.String("advertise")},
+		runAs:  c.String("run-as"),
+		pilot:  c.String("pilot"),
+		lease:  c.Duration("lease"),
+		upkeep: upkeepOf(c),
+		cpus:   c.Int("machine-cpus"),
 
 		metricsListen: c.String("metrics-listen"),
 	}
@@ -98,13 +97,13 @@ func newSettings(c *cli.Context) (settings, error) {
 	if err := checkPaths(s.layout); err != nil {
 		return s, err
 	}
-	if _, _, err := net.SplitHostPort(s.listen); err != nil && s.listen != "" {
+	if _, _, err := net.SplitHostPort(s.worker.listen); err != nil && s.worker.listen != "" {
 		return s, corral.ErrorAt(corral.Invalid, "--worker-listen", "%w", err)
 	}
 	if _, _, err := net.SplitHostPort(s.metricsListen); err != nil && s.metricsListen != "" {
 		return s, corral.ErrorAt(corral.Invalid, "--metrics-listen", "%w", err)
 	}
-	err := checkAdvertised("--advertise", s.advertise)
+	err := checkAdvertised("--advertise", s.worker.advertise)
 	if err != nil {
 		return s, err
 	}
@@ -127,8 +126,14 @@ func newSettings(c *cli.Context) (settings, error) {
 	if err := s.findSupply(c); err != nil {
 		return s, err
 	}
+	if s.central, err = newCentralSettings(c); err != nil {
+		return s, err
+	}
 	return s, s.findPilot()
 }
+
+// wallet is where the ssh keys of those are who ask a central corrald.
+func (s settings) wallet() wallet { return wallet(s.layout.Owners()) }
 
 // hostName is what a name in --advertise may consist of.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)
@@ -173,7 +178,7 @@ const siteCache = 4 << 30
 
 // findSupply reads how packages get to sites and whom they must be from.
 func (s *settings) findSupply(c *cli.Context) error {
-	s.mirror = mirrorSettings{c.String("mirror-listen"), c.String("mirror-advertise")}
+	s.mirror = endpoint{c.String("mirror-listen"), c.String("mirror-advertise")}
 	if s.mirror.listen != "" {
 		if _, _, err := net.SplitHostPort(s.mirror.listen); err != nil {
 			return corral.ErrorAt(corral.Invalid, "--mirror-listen", "%w", err)

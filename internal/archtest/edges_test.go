@@ -9,17 +9,17 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
+	{"account", "condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", root},
-	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "workflow"},
+	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
 	{"api", "embedded/executor", "embedded/link", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job"},
-	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
+	{"embedded/parcel", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "workflow/dagman"},
 	{"bench/rig", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream"},
 	{"internal/condorpool", "internal/gate"},
 	{"internal/draft", "internal/reach"},
-	{"internal/events", "internal/server/account", "internal/server/orphans", "internal/server/tasks", "internal/siterelay"},
+	{"internal/events", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/usages", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
 	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
@@ -27,6 +27,7 @@ var layers = [][]string{
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
 var edges = map[string]map[string]string{
+	"account":             {},
 	"condor/classad":      {},
 	"condor/quote":        {},
 	"dag":                 {},
@@ -91,13 +92,14 @@ var edges = map[string]map[string]string{
 		"workflow": "what is planned", root: "sites, waits, glideins",
 	},
 	"api": {
-		"cost": "ledgers", "internal/input": "bounds answers", "plan": "the goal of a plan", root: "the nouns double as wire types",
+		"account": "tokens", "cost": "ledgers", "internal/input": "bounds answers", "plan": "the goal of a plan", root: "the nouns double as wire types",
 	},
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
 	"gridsite":           {"internal/shell": "commands to show", root: "the nouns, error kinds"},
 	"clustering":         {"dag": "levels, chains, labels", root: "how tasks become jobs"},
+	"internal/access":    {"account": "tokens, roles, grants", root: "error kinds"},
 	"internal/execution": {"dag": "ranks, frontier", "task": "causes", root: "counts and reports of runs, workers"},
 	"internal/matching":  {root: "resources"},
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
@@ -110,7 +112,8 @@ var edges = map[string]map[string]string{
 	"internal/runas": {root: "error kinds"},
 	"internal/usage": {root: "ids of jobs"},
 	"internal/store": {
-		"cost": "ledgers", "internal/disk": "locks the database", "internal/usage": "what was held and taken", root: "what it stores, and the rules by which it changes",
+		"account": "tokens", "cost": "ledgers", "internal/access": "whose objects a transaction sees", "internal/disk": "locks the database",
+		"internal/usage": "what was held and taken", root: "what it stores, and the rules by which it changes",
 	},
 	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
 	"workflow/clustered": {
@@ -165,7 +168,7 @@ var edges = map[string]map[string]string{
 	},
 	"internal/request": {
 		"api": "what a request is", "clustering": "reads rules", "cost": "units of budgets", "gridsite": "contacts, batch systems",
-		"plan": "objectives of plans", "resubmit": "reads policies",
+		"account": "tokens", "internal/access": "who asks for a token", "plan": "objectives of plans", "resubmit": "reads policies",
 		root: "nouns, error kinds",
 	},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},
@@ -245,7 +248,7 @@ var edges = map[string]map[string]string{
 		"packages/htcondor": "finds releases", "staging": "the mirror", root: "packages, mirrors, sites",
 	},
 	"internal/rest": {
-		"api": "problems, lists, waits", "internal/request": "reads bodies and queries",
+		"api": "problems, lists, waits", "internal/access": "who asks", "internal/request": "reads bodies and queries",
 		"internal/store": "a change is a transaction", root: "error kinds",
 	},
 	"staging/ftp": {"staging": "how it is asked", root: "error kinds"},
@@ -421,21 +424,34 @@ var edges = map[string]map[string]string{
 		"api": "the contract", "internal/output": "waits for what tasks print", "internal/request": "judges requests",
 		"internal/rest": "answers requests", "internal/run": "has the tasks", "internal/store": "keeps answers", root: "runs",
 	},
+	"internal/server/profiles": {
+		"api": "the contract", "internal/draft": "makes and merges them", "internal/request": "judges requests",
+		"internal/rest": "answers requests", "internal/store": "keeps them", root: "profiles",
+	},
+	"internal/server/tokens": {
+		"account": "tokens", "api": "the contract", "internal/access": "who may make which", "internal/request": "judges requests",
+		"internal/rest": "answers requests", "internal/store": "keeps them", root: "error kinds",
+	},
+	"internal/central": {
+		"account": "tokens", "api": "problems", "internal/access": "decides", "internal/store": "knows tokens", root: "error kinds",
+	},
 	"internal/events": {
-		"api": "events on the wire", "internal/pause": "between looks", "internal/rest": "answers requests",
+		"account": "a listener's token", "internal/access": "who sees what", "api": "events on the wire", "internal/pause": "between looks", "internal/rest": "answers requests",
 		"internal/store": "says what changed", root: "sites, glideins, runs",
 	},
 	"internal/metrics": {
 		"internal/pause": "before another look", "internal/store": "what is there, and its history", root: "states, phases",
 	},
-	"internal/server/account": {
+	"internal/server/usages": {
 		"api": "the contract", "internal/rest": "answers requests", "internal/store": "what was held and taken",
 		"internal/usage": "adds it up",
 	},
 	"internal/server": {
-		"internal/events": "tells what changes", "internal/metrics": "answers Prometheus",
-		"internal/server/account": "adds up core-hours",
-		"api":                     "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
+		"internal/access": "what a request may say of this host", "internal/server/profiles": "answers about profiles",
+		"internal/server/tokens": "answers about tokens",
+		"internal/events":        "tells what changes", "internal/metrics": "answers Prometheus",
+		"internal/server/usages": "adds up core-hours",
+		"api":                    "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/draft": "makes plans", "internal/gate": "who is registered",
 		"internal/login": "keeps logins", "internal/provision": "glideins of a plan, ledgers",
 		"internal/queueing": "statistics of waits", "internal/reconcile": "what becomes of a glidein next",
@@ -477,7 +493,7 @@ var edges = map[string]map[string]string{
 		"workflow": "published ones", "workflow/format": "reads them", root: "waits, resources, seconds",
 	},
 	"cmd/corral": {
-		"api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
+		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/pause": "before it listens again", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
@@ -490,6 +506,8 @@ var edges = map[string]map[string]string{
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
+		"internal/access":    "names of owners",
+		"internal/central":   "lets others in",
 		"internal/scale":     "keeps workers at what queues can use",
 		"internal/provision": "releases plans",
 		"api":                "paths", "broker": "calls pilots back", "condor": "commands of a pool, passed on",

@@ -1,9 +1,10 @@
 // Package backup makes one file of all that corrald must not lose, while corrald works, and puts it back.
 //
 // The file is a tar archive, compressed. It has the database as it was at one moment; the schedules of its plans; the
-// keys by which pilots, packages and nodes know this corrald; the keys and tokens of its HTCondor pools; and of each
-// run that is not over the workflow and the journal. Its last entry is a manifest with the digest of each other one: a
-// file without a manifest was not written to its end, and is refused. It has secrets in it, hence its mode, 0600.
+// keys by which pilots, packages and nodes know this corrald; the ssh keys of its users, if it has others than its own;
+// the keys and tokens of its HTCondor pools; and of each run that is not over the workflow and the journal. Its last
+// entry is a manifest with the digest of each other one: a file without a manifest was not written to its end, and is
+// refused. It has secrets in it, hence its mode, 0600.
 //
 // # What makes it whole
 //
@@ -122,7 +123,9 @@ func below(l xdg.Layout, name string) string {
 func keysOf(l xdg.Layout) ([]string, error) {
 	all := []string{l.Key(), l.PackageKey()}
 	for _, pattern := range []string{
-		filepath.Join(l.Certificate(), "*"), // what pilots in queues expect to find, and where
+		filepath.Join(l.Certificate(), "*"),            // what pilots in queues expect to find, and where
+		filepath.Join(l.Owners(), "*", ".ssh", "id_*"), // by which corrald logs in for others
+		filepath.Join(l.Owners(), "*", ".ssh", "known_hosts"),
 		filepath.Join(l.Pools(), "*", "token"),
 		filepath.Join(l.Pools(), "*", "pool", "keys", "*"),
 	} {

@@ -98,6 +98,9 @@ func filled(t *testing.T) (h home, db *store.DB, closeIt func(), dirs []string) 
 	h.put(h.Key(), "the token key")
 	h.put(h.PackageKey(), "the package key")
 	h.put(filepath.Join(h.Certificate(), "cert.pem"), "a certificate")
+	h.put(filepath.Join(h.Owners(), "ada", ".ssh", "id_ed25519"), "ada's key")
+	h.put(filepath.Join(h.Owners(), "ada", ".ssh", "known_hosts"), "a host")
+	h.put(filepath.Join(h.Owners(), "ada", ".ssh", "new-1"), "half of a key")
 	h.put(filepath.Join(h.Pools(), "3", "token"), "of a pool elsewhere")
 	h.put(filepath.Join(h.Pools(), "3", "pool", "keys", "POOL"), "of a pool here")
 	h.put(filepath.Join(h.Pools(), "3", "pool", "spool", "job_queue.log"), "much")
@@ -125,7 +128,8 @@ func TestWhatABackupHas(t *testing.T) {
 	h, _, _, _ := filled(t)
 	file, names := h.save()
 	slices.Sort(names)
-	want := []string{"runs/1/journal", "runs/1/workflow.json", "state/corrald.db", "state/corrald.db-schedules/ab12.jsonl", "state/package.key",
+	want := []string{"runs/1/journal", "runs/1/workflow.json", "state/corrald.db", "state/corrald.db-schedules/ab12.jsonl",
+		"state/owners/ada/.ssh/id_ed25519", "state/owners/ada/.ssh/known_hosts", "state/package.key",
 		"state/pools/3/pool/keys/POOL", "state/pools/3/token", "state/token.key", "state/worker-port/cert.pem"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)

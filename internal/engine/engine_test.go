@@ -118,9 +118,9 @@ func failing(b gridsite.Backends, fault func(gridsite.Batch) gridsite.Batch) gri
 // backends are those of corrald, with the ssh files of a home directory; empty: one's own.
 func backends(home string) gridsite.Backends {
 	return gridsite.Backends{
-		Transports: map[string]func(contact string) (gridsite.Conn, error){
-			"local": func(string) (gridsite.Conn, error) { return local.Conn{}, nil },
-			"ssh":   func(contact string) (gridsite.Conn, error) { return ssh.New(contact, ssh.Options{Home: home}) },
+		Transports: map[string]gridsite.Dialer{
+			"local": func(string, string) (gridsite.Conn, error) { return local.Conn{}, nil },
+			"ssh":   func(_, contact string) (gridsite.Conn, error) { return ssh.New(contact, ssh.Options{Home: home}) },
 		},
 		Dialects: map[string]func(conn gridsite.Conn, root string) gridsite.Batch{
 			"fork":  func(conn gridsite.Conn, root string) gridsite.Batch { return fork.New(conn, root) },
@@ -481,7 +481,7 @@ func TestTroubleStaysAtItsSite(t *testing.T) {
 	w := newWorld(t)
 	b := backends("")
 	var back atomic.Bool
-	b.Transports["ssh"] = func(string) (gridsite.Conn, error) {
+	b.Transports["ssh"] = func(string, string) (gridsite.Conn, error) {
 		if !back.Load() {
 			return nil, errors.New("no route to host")
 		}
@@ -526,7 +526,7 @@ func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
 	w := newWorld(t)
 	var gone atomic.Bool
 	b := backends("")
-	b.Transports["local"] = func(string) (gridsite.Conn, error) { return cable{local.Conn{}, &gone}, nil }
+	b.Transports["local"] = func(string, string) (gridsite.Conn, error) { return cable{local.Conn{}, &gone}, nil }
 	w.reaches(b)
 	w.runEngine()
 	s := w.site("here")

@@ -87,7 +87,7 @@ func (a asked) Run(ctx context.Context, c gridsite.Command) (gridsite.Result, er
 // counting reaches sites on this machine by connections whose commands are counted.
 func counting(commands *atomic.Int32) gridsite.Backends {
 	b := backends("")
-	b.Transports["local"] = func(string) (gridsite.Conn, error) { return asked{local.Conn{}, commands}, nil }
+	b.Transports["local"] = func(string, string) (gridsite.Conn, error) { return asked{local.Conn{}, commands}, nil }
 	return b
 }
 

@@ -81,8 +81,8 @@ func (h *Hub) start(ctx context.Context) error {
 		return err
 	}
 	r := &reader{db: h.db, last: last, said: map[store.Subject]uint64{}}
-	// The context of the first client is not that of the others.
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	// It reads for corrald, which sees everything, and not for the first client, whose context has a caller.
+	life, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan struct{})
 	go func(done chan struct{}) {
 		defer close(done)

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -48,7 +50,7 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 		return err
 	}
 	out := c.Live(api.EventsMediaType, patience)
-	if err := send(out, first); err != nil {
+	if err := send(out, visible(c.Caller(), first)); err != nil {
 		return nil // it is gone, or too slow
 	}
 	tick := time.NewTicker(alive)
@@ -59,9 +61,11 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 			if !there {
 				return nil // dropped: it comes again
 			}
-			err = send(out, batch)
+			err = send(out, visible(c.Caller(), batch))
 		case <-tick.C:
-			err = out([]byte(":\n\n"))
+			if err = h.stillIn(c); err == nil {
+				err = out([]byte(":\n\n"))
+			}
 		case <-a.Life.Done():
 			return nil
 		case <-c.Context().Done():
@@ -69,6 +73,27 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 		}
 	}
 	return nil
+}
+
+// stillIn reports, as an error, that the client's token was revoked or has expired since it was let in.
+func (h *Hub) stillIn(c *rest.Call) error {
+	id := c.Caller().Token
+	if id == 0 { // it came through corrald's own socket
+		return nil
+	}
+	t, err := store.Read(c.Context(), h.db, func(tx *store.Tx) (account.Token, error) { return tx.Token(id) })
+	if err == nil {
+		_, err = access.Of(t, time.Now())
+	}
+	return err
+}
+
+// everything has fn see what all owners have: an entry of the history names objects by id, and whoever may not see one
+// is not told of it (visible), but it is there.
+func everything(ctx context.Context, db *store.DB, fn func(*store.Tx) error) error {
+	return db.View(ctx, func(tx *store.Tx) error {
+		return store.Everywhere(tx, func() error { return fn(tx) })
+	})
 }
 
 // send writes a batch in one piece. Its last event alone has an id: a client whose connection broke within the batch
@@ -108,7 +133,7 @@ func lastEvent(c *rest.Call) (int64, error) {
 // missed returns the first events for a client that had this one last: what changed since, or that it has to begin
 // anew. Counts of tasks leave no history, so runs that go on are told of in any case.
 func missed(ctx context.Context, db *store.DB, after int64) (batch []event, err error) {
-	err = db.View(ctx, func(tx *store.Tx) error {
+	err = everything(ctx, db, func(tx *store.Tx) error {
 		first, last, err := tx.HistorySpan()
 		switch {
 		case err != nil:

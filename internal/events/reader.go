@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -20,6 +21,18 @@ type reader struct {
 	db   *store.DB
 	last int64                    // entry of the history
 	said map[store.Subject]uint64 // :: object → hash of what was told of it last
+}
+
+// visible leaves out what is not for a caller to see. All events of a batch are of the same entry of the history, so
+// that what is left still says how far the client has heard.
+func visible(who access.Caller, batch []event) []event {
+	var seen []event
+	for _, e := range batch {
+		if e.owner == "" || who.Sees(e.owner) {
+			seen = append(seen, e)
+		}
+	}
+	return seen
 }
 
 // span returns the ids of the first and the last entry of the history.

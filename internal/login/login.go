@@ -94,14 +94,14 @@ func (ss *Sessions) keep(s *Session) {
 	ss.begun[s.id] = s
 }
 
-// Find returns the session that name names, and the number of the question.
-func (ss *Sessions) Find(name string) (*Session, int, error) {
+// Find returns the session of an owner that name names, and the number of the question. Those of others are not found.
+func (ss *Sessions) Find(owner, name string) (*Session, int, error) {
 	id, number, _ := strings.Cut(name, ".")
 	n, err := strconv.Atoi(number)
 	ss.mu.Lock()
 	s := ss.begun[id]
 	ss.mu.Unlock()
-	if s == nil || err != nil || n < 1 {
+	if s == nil || err != nil || n < 1 || s.Site.Owner != owner {
 		return nil, 0, corral.ErrorAt(corral.NotFound, "session", "there is no such login: it is over")
 	}
 	return s, n, nil

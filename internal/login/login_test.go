@@ -49,7 +49,7 @@ func TestOldSessionsAreForgotten(t *testing.T) {
 		}{{life, true}, {2 * life, false}} {
 			<-time.After(tt.after)
 			ss.Begin(t.Context(), corral.Site{}, done)
-			if _, _, err := ss.Find(old.id + ".1"); (err == nil) != tt.found {
+			if _, _, err := ss.Find("", old.id+".1"); (err == nil) != tt.found {
 				t.Errorf("%s later: %v", tt.after, err)
 			}
 		}

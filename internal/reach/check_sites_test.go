@@ -132,7 +132,7 @@ func TestLoginBeforeTheSite(t *testing.T) {
 	if err := second.Close(); err != nil {
 		t.Error(err)
 	}
-	r.held.giveUp(planned, r.held.sites[reached{1, d.Contact()}]) // too late: it is the site's
+	r.held.giveUp(planned, r.held.sites[keyOf(site)]) // too late: it is the site's
 	if _, err := r.JobFile(t.Context(), site, corral.Job{Kind: corral.PilotJob, Tag: "none"}, "stdout"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}

@@ -59,7 +59,7 @@ func (r *Reach) conn(site corral.Site) (gridsite.Conn, connection, error) {
 	if held := r.held.of(site); held != nil {
 		return shared{held}, held, nil
 	}
-	conn, err := r.backends.Dial(site.Contact)
+	conn, err := r.backends.Dial(site.Owner, site.Contact)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +76,7 @@ func (r *Reach) conn(site corral.Site) (gridsite.Conn, connection, error) {
 
 // Another returns the head of a site on a second connection, which whoever asks for it closes.
 func (r *Reach) Another(site corral.Site) (gridsite.Head, error) {
-	conn, err := r.backends.Dial(site.Contact)
+	conn, err := r.backends.Dial(site.Owner, site.Contact)
 	if err != nil {
 		return nil, err
 	}
@@ -224,11 +224,17 @@ type shared struct{ connection }
 func (shared) Close() error { return nil }
 
 // reached names a connection: a site's name may be used again, for another place. A site that is to be created has no
-// id; once it has, the connection that was made before is its own.
+// id; once it has, the connection that was made before is its own. Whoever else creates a site there does not get that
+// connection: it was opened with what only its owner knows.
 type reached struct {
-	site    corral.SiteID
-	contact string
+	site           corral.SiteID
+	owner, contact string
 }
+
+func keyOf(site corral.Site) reached { return reached{site.ID, site.Owner, site.Contact} }
+
+// before is the key of a connection to a site that has no id yet.
+func (r reached) before() reached { return reached{0, r.owner, r.contact} }
 
 // Connections are those that a Reach holds, one for each site.
 type connections struct {
@@ -241,7 +247,7 @@ type connections struct {
 func (h *connections) logged(site corral.Site) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c := h.sites[reached{site.ID, site.Contact}]; c != nil {
+	if c := h.sites[keyOf(site)]; c != nil {
 		h.persons[c] = true
 	}
 }
@@ -250,7 +256,7 @@ func (h *connections) logged(site corral.Site) {
 func (h *connections) byPerson(site corral.Site) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.persons[h.sites[reached{site.ID, site.Contact}]]
+	return h.persons[h.sites[keyOf(site)]]
 }
 
 // of returns the connection that is held for a site, nil if there is none. One that waited for the site to be created
@@ -258,7 +264,8 @@ func (h *connections) byPerson(site corral.Site) bool {
 func (h *connections) of(site corral.Site) connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	key, before := reached{site.ID, site.Contact}, reached{0, site.Contact}
+	key := keyOf(site)
+	before := key.before()
 	if c := h.sites[key]; c != nil {
 		return c
 	}
@@ -274,7 +281,7 @@ func (h *connections) of(site corral.Site) connection {
 func (h *connections) keep(site corral.Site, fresh connection) connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	key := reached{site.ID, site.Contact}
+	key := keyOf(site)
 	if c := h.sites[key]; c != nil {
 		return c
 	}
@@ -288,7 +295,7 @@ func (h *connections) keep(site corral.Site, fresh connection) connection {
 // giveUp closes a connection that waits for its site to be created, unless it is that site's by now.
 func (h *connections) giveUp(site corral.Site, c connection) {
 	if site.ID == 0 {
-		h.close(func(key reached, other connection) bool { return key == reached{0, site.Contact} && other == c })
+		h.close(func(key reached, other connection) bool { return key == keyOf(site) && other == c })
 	}
 }
 

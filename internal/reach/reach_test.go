@@ -68,7 +68,7 @@ func TestConnectionIsOneForAll(t *testing.T) {
 	var open atomic.Int32
 	all := make(chan struct{})
 	b := backends("")
-	b.Transports["ssh"] = func(string) (gridsite.Conn, error) {
+	b.Transports["ssh"] = func(string, string) (gridsite.Conn, error) {
 		if open.Add(1) == n {
 			close(all)
 		}

@@ -27,9 +27,9 @@ const mine = "0123 me@here"
 // backends are those of corrald, with the ssh files of a home directory.
 func backends(home string) gridsite.Backends {
 	return gridsite.Backends{
-		Transports: map[string]func(contact string) (gridsite.Conn, error){
-			"local": func(string) (gridsite.Conn, error) { return local.Conn{}, nil },
-			"ssh":   func(contact string) (gridsite.Conn, error) { return ssh.New(contact, ssh.Options{Home: home}) },
+		Transports: map[string]gridsite.Dialer{
+			"local": func(string, string) (gridsite.Conn, error) { return local.Conn{}, nil },
+			"ssh":   func(_, contact string) (gridsite.Conn, error) { return ssh.New(contact, ssh.Options{Home: home}) },
 		},
 		Dialects: map[string]func(conn gridsite.Conn, root string) gridsite.Batch{
 			"fork": func(conn gridsite.Conn, root string) gridsite.Batch { return fork.New(conn, root) },

@@ -31,6 +31,7 @@ var ranges = map[string]bounds{
 	"gpus":              {most: 1 << 16},
 	"retries":           {most: 1000},
 	"walltime_s":        {least: 10, most: maxSpanS},
+	"expires_in_s":      {most: maxSpanS},
 	"idle_s":            {least: 1, most: maxSpanS, orZero: true},
 	"overlap_s":         {most: maxSpanS},
 	"queue_timeout_s":   {least: 1, most: maxSpanS, orZero: true},

@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/request"
 )
 
@@ -62,14 +63,14 @@ type Call struct {
 	maxBody int64
 }
 
-// personalActor is who asks in personal mode: the socket lets only the user in.
-const personalActor = "local"
-
 // Context ends when the client goes away.
 func (c *Call) Context() context.Context { return c.echo.Request().Context() }
 
-// Actor returns who asks.
-func (c *Call) Actor() string { return personalActor }
+// Caller returns who asks. Everything that is done with the call's Context is done on their behalf.
+func (c *Call) Caller() access.Caller { return callerOf(c.echo.Request()) }
+
+// Actor returns the name of who asks: the owner of what they create.
+func (c *Call) Actor() string { return c.Caller().Name }
 
 // Key returns the request's idempotency key, empty if it has none. Create and Change have checked it.
 func (c *Call) Key() string { return c.echo.Request().Header.Get(api.KeyHeader) }

@@ -12,14 +12,19 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/request"
 )
 
-// A Router is an http.Handler that answers by its routes.
+// A Router is an http.Handler that answers by its routes. A request whose context has no caller (package access) came
+// through a socket that lets only corrald's own user in: what lets others in has to say who they are.
 type Router struct {
 	// Answered, unless it is nil, is told of each request: with its route, empty if it has none. It is set before the
 	// first request.
 	Answered func(method, route string, status int, took time.Duration)
+
+	// Audit has a line for each request that may have changed something, whoever asked and whatever became of it.
+	Audit *slog.Logger
 
 	lg          *slog.Logger
 	echo        *echo.Echo
@@ -28,7 +33,7 @@ type Router struct {
 
 // NewRouter returns a router. A request's body may take bodyTimeout (0: 30 s), and a second more for each MiB of it.
 func NewRouter(lg *slog.Logger, bodyTimeout time.Duration, routes []Route) *Router {
-	rt := &Router{lg: lg, echo: echo.New(), bodyTimeout: bodyTimeout}
+	rt := &Router{lg: lg, Audit: lg, echo: echo.New(), bodyTimeout: bodyTimeout}
 	rt.echo.HTTPErrorHandler = rt.writeProblem
 	rt.echo.Use(rt.observe)
 	for _, r := range routes {
@@ -49,7 +54,15 @@ func (r Route) handle(c echo.Context) error {
 // ServeHTTP answers one request.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	bound(w, r, rt.bodyTimeout)
-	rt.echo.ServeHTTP(w, r)
+	rt.echo.ServeHTTP(w, r.WithContext(access.With(r.Context(), callerOf(r))))
+}
+
+// callerOf is who sent a request.
+func callerOf(r *http.Request) access.Caller {
+	if caller, ok := access.From(r.Context()); ok {
+		return caller
+	}
+	return access.Local
 }
 
 // observe writes the error of a handler as its answer, and logs each request that may have changed something or met a
@@ -86,8 +99,12 @@ func recovered(next echo.HandlerFunc, c echo.Context) (err error) {
 
 func (rt *Router) logRequest(c echo.Context, err error, took time.Duration) {
 	r := c.Request()
+	caller := callerOf(r)
 	attrs := []any{"method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
-		"took_ms", took.Milliseconds(), "actor", personalActor}
+		"took_ms", took.Milliseconds(), "actor", caller.Name}
+	if caller.Token != 0 {
+		attrs = append(attrs, "token", caller.Token, "from", r.RemoteAddr)
+	}
 	if key := r.Header.Get(api.KeyHeader); key != "" {
 		attrs = append(attrs, "key", key)
 	}
@@ -98,8 +115,11 @@ func (rt *Router) logRequest(c echo.Context, err error, took time.Duration) {
 	switch {
 	case corral.KindOf(err) == corral.Internal && !isRouting(err) && !gone:
 		rt.lg.Error("request failed", attrs...)
+		if rt.Audit != rt.lg && r.Method != http.MethodGet {
+			rt.Audit.Info("request", attrs...)
+		}
 	case r.Method != http.MethodGet:
-		rt.lg.Info("request", attrs...)
+		rt.Audit.Info("request", attrs...)
 	}
 }
 

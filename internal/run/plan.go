@@ -166,6 +166,16 @@ func (p *plan) complete(jobs []execution.Job) []execution.Job {
 // that no task needs are found too, if they are in doneDir: the results are then whole. So is what scripts need.
 func inputs(flow *workflow.Workflow, dir, doneDir string) ([]link, error) {
 	needed, scripted := flow.Needed(), flow.MadeByScripts()
+	if dir == "" {
+		if err := apart(flow); err != nil {
+			return nil, err
+		}
+	}
+	if (len(needed) > 0 || flow.Scripts()) && dir == "" {
+		return nil, corral.ErrorAt(corral.Invalid, "source_dir",
+			"missing: the workflow has inputs of its own, or scripts, "+
+				"which have to be in a folder on corrald's host")
+	}
 	if (len(needed) > 0 || flow.Scripts()) && !filepath.IsAbs(dir) {
 		return nil, corral.ErrorAt(corral.Invalid, "source_dir", "%q is not an absolute path", dir)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -66,6 +68,10 @@ func (h *clusterHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewCluster) (rest.Step[corral.Cluster], error) {
 		k, err := request.Cluster(in)
 		k.Owner = c.Actor()
+		if err == nil {
+			err = cmp.Or(access.CheckRelease(c.Caller(), "htcondor", in.HTCondor),
+				access.CheckPool(c.Caller(), in.Address, in.Collector))
+		}
 		if err == nil && k.Kind == corral.Condor {
 			_, err = h.canRun(ctx, k.HTCondor)
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -10,9 +11,10 @@ import (
 	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
+	"github.com/corral-pilot/corral/internal/server/tokens"
 )
 
-// Config says what the server needs beside the store. All fields but CondorRefused and BodyTimeout are required.
+// Config says what the server needs beside the store. All fields but CondorRefused, Audit and BodyTimeout are required.
 type Config struct {
 	Version string           // of corrald, for /healthz
 	User    string           // as whom corrald runs, for /healthz
@@ -26,6 +28,12 @@ type Config struct {
 	Prober   Prober
 	Pools    Pools
 	Metrics  *metrics.Metrics // answers /metrics, and is told of each request
+
+	// Keys have the ssh keys of those who ask a central corrald.
+	Keys tokens.Keys
+
+	// Audit has a line for each request that may have changed something; nil: the log has it.
+	Audit *slog.Logger
 
 	// BodyTimeout is how long a request's body may take, and a second more for each MiB of it; 0: 30 s.
 	BodyTimeout time.Duration

@@ -11,6 +11,7 @@
 //	packages.go   the catalog of worker packages; mirrors.go, where their archives come from
 //	runs.go       hands over to package run
 //	logins.go     hands over to package login
+//	profiles, tasks, tokens  packages of their own, for what needs nothing of the others
 //	health.go     corrald itself, and its contract, openapi.yaml
 //	reference.go  finds what a path, a parameter or a field names
 //	config.go     what the server needs of others

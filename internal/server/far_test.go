@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -25,15 +26,32 @@ type far struct {
 	ill       error                         // what Survey says
 	untold    error                         // what the batch system says when it is asked what it has
 	login     func(context.Context, gridsite.Asker) error
+
+	mu    sync.Mutex     // guards following
+	lines map[string]int // connections by whose they are
+}
+
+// dialled counts connections, by whose they are.
+func (f *far) dialled() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.lines)
+}
+
+func (f *far) dial(owner, _ string) (gridsite.Conn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lines[owner]++
+	return line{far: f}, nil
 }
 
 // backends reach the same site by every contact.
 func (f *far) backends() gridsite.Backends {
 	dialect := func(gridsite.Conn, string) gridsite.Batch { return queue{far: f} }
 	return gridsite.Backends{
-		Transports: map[string]func(string) (gridsite.Conn, error){
-			"local": func(string) (gridsite.Conn, error) { return machineConn{}, nil },
-			"ssh":   func(string) (gridsite.Conn, error) { return line{far: f}, nil },
+		Transports: map[string]gridsite.Dialer{
+			"local": func(string, string) (gridsite.Conn, error) { return machineConn{}, nil },
+			"ssh":   f.dial,
 		},
 		Dialects: map[string]func(gridsite.Conn, string) gridsite.Batch{"fork": dialect, "slurm": dialect},
 		Head:     func(_ gridsite.Conn, root string) gridsite.Head { return front{far: f, root: root} },

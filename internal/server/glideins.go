@@ -112,13 +112,13 @@ func (h *glideinHandlers) create(c *rest.Call) error {
 			err = request.CheckLabels(in.Labels)
 		}
 		if err == nil {
-			err = h.canJoin(ctx, in)
+			err = h.canJoin(ctx, g.Owner, in)
 		}
 		if err != nil {
 			return rest.Step[corral.Glidein]{}, err
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Glidein, error) {
-			site, cluster, err := whereOf(tx, in)
+			site, cluster, err := whereOf(tx, g.Owner, in)
 			if err == nil {
 				err = request.Place(&g, site, cluster, h.cfg.Machine)
 			}
@@ -131,24 +131,25 @@ func (h *glideinHandlers) create(c *rest.Call) error {
 	})
 }
 
-// whereOf finds the site and the cluster that a glidein is asked of. The site need not be READY: the glidein waits
-// until it is. A cluster that is not ready is refused, because a stopped pool comes back only when somebody starts it.
-func whereOf(tx *store.Tx, in api.NewGlidein) (site corral.Site, cluster corral.Cluster, err error) {
-	if site, err = siteNamed(tx, in.Site); err != nil {
-		return site, cluster, err
+// whereOf finds the site and the cluster that a glidein of an owner is asked of, both the same owner's. The site need
+// not be READY: the glidein waits until it is. A cluster that is not ready is refused, because a stopped pool comes
+// back only when somebody starts it.
+func whereOf(tx *store.Tx, owner string, in api.NewGlidein) (site corral.Site, cluster corral.Cluster, err error) {
+	if site, err = siteNamed(tx, in.Site); err == nil {
+		err = ofOwner(owner, "site", site.Name, site.Owner)
 	}
-	if cluster, err = clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster)); err != nil {
-		return site, cluster, err
+	if err == nil {
+		cluster, err = ownCluster(tx, owner, cmp.Or(in.Cluster, defaultCluster))
 	}
-	return site, cluster, ready(cluster)
+	return site, cluster, cmp.Or(err, ready(cluster))
 }
 
 // canJoin reports why no worker at the glidein's site could join its cluster. An embedded cluster takes any worker.
-func (h *glideinHandlers) canJoin(ctx context.Context, in api.NewGlidein) error {
+func (h *glideinHandlers) canJoin(ctx context.Context, owner string, in api.NewGlidein) error {
 	var site corral.Site
 	var cluster corral.Cluster
 	err := h.DB.View(ctx, func(tx *store.Tx) (err error) {
-		site, cluster, err = whereOf(tx, in)
+		site, cluster, err = whereOf(tx, owner, in)
 		return err
 	})
 	if err != nil || cluster.Kind != corral.Condor {

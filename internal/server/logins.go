@@ -38,7 +38,7 @@ func (h *loginHandlers) step(c *rest.Call) error {
 		return err
 	}
 	ctx := c.Context()
-	s, n, err := h.session(ctx, in)
+	s, n, err := h.session(c, in)
 	if err != nil {
 		return err
 	}
@@ -67,18 +67,18 @@ func (h *loginHandlers) step(c *rest.Call) error {
 
 // session begins a login, or finds the one that the request goes on with and the number of the question it answers. A
 // login that has begun outlives the request, but not the server.
-func (h *loginHandlers) session(ctx context.Context, in api.NewLogin) (s *login.Session, n int, err error) {
+func (h *loginHandlers) session(c *rest.Call, in api.NewLogin) (s *login.Session, n int, err error) {
 	if in.Session != "" {
 		if in.Site != "" || in.Contact != "" || in.AcceptHostKey {
 			return nil, 0, corral.ErrorAt(corral.Invalid, "session",
 				"cannot be given with site, contact or accept_host_key")
 		}
-		return h.sessions.Find(in.Session)
+		return h.sessions.Find(c.Actor(), in.Session)
 	}
 	if in.Cancel || in.Answers != nil {
 		return nil, 0, corral.ErrorAt(corral.Invalid, "session", "missing: which login is that for?")
 	}
-	site, err := h.where(ctx, in)
+	site, err := h.where(c, in)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -87,14 +87,20 @@ func (h *loginHandlers) session(ctx context.Context, in api.NewLogin) (s *login.
 	}), 0, nil
 }
 
-// where finds the site, or makes one of a contact: a person may have to log in before a site can be created.
-func (h *loginHandlers) where(ctx context.Context, in api.NewLogin) (site corral.Site, err error) {
+// where finds the site, or makes one of a contact: a person may have to log in before a site can be created. Only the
+// owner of a site logs in there: what others know would be lent to that owner, for as long as the connection lasts.
+func (h *loginHandlers) where(c *rest.Call, in api.NewLogin) (site corral.Site, err error) {
 	if (in.Site == "") == (in.Contact == "") {
 		return site, corral.ErrorAt(corral.Invalid, "site", "want either site or contact")
 	}
-	site.Contact = in.Contact
+	site.Contact, site.Owner = in.Contact, c.Actor()
 	if in.Site != "" {
-		site, err = rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Site, error) { return siteNamed(tx, in.Site) })
+		site, err = rest.View(c.Context(), h.DB, func(tx *store.Tx) (corral.Site, error) {
+			return siteNamed(tx, in.Site)
+		})
+		if err == nil {
+			err = ofOwner(c.Actor(), "site", site.Name, site.Owner)
+		}
 		if err != nil {
 			return site, err
 		}
@@ -109,5 +115,5 @@ func (h *loginHandlers) where(ctx context.Context, in api.NewLogin) (site corral
 		return site, settable(site)
 	}
 	site.Contact = contact.String()
-	return site, nil
+	return site, mayReach(c, site.Contact)
 }

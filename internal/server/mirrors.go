@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
@@ -48,7 +50,7 @@ func (h *mirrorHandlers) list(c *rest.Call) error {
 // problem as its reason: it may only be down just now.
 func (h *mirrorHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewMirror) (rest.Step[corral.Mirror], error) {
-		if err := request.CheckMirror(in); err != nil {
+		if err := cmp.Or(request.CheckMirror(in), access.CheckSource(c.Caller(), "url", in.URL)); err != nil {
 			return rest.Step[corral.Mirror]{}, err
 		}
 		m := corral.Mirror{Name: in.Name, URL: in.URL, Owner: c.Actor()}

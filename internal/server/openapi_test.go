@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
@@ -45,6 +46,7 @@ func openAPIDoc(t testing.TB) *openapi3.T {
 
 var makeRouter = sync.OnceValues(func() (routers.Router, error) {
 	openapi3filter.RegisterBodyDecoder(api.LinesMediaType, openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder(api.EventsMediaType, openapi3filter.PlainBodyDecoder)
 	doc, err := loadDoc()
 	if err != nil {
 		return nil, err
@@ -111,6 +113,7 @@ var schemas = map[string]any{
 	"Entry": corral.Entry{}, "EntryList": api.List[corral.Entry]{},
 	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},
 	"Usage": api.Usage{}, "UsageRow": api.UsageRow{}, "Ledger": api.Ledger{}, "LedgerLine": cost.Line{},
+	"NewToken": api.NewToken{}, "Token": account.Token{}, "TokenList": api.List[account.Token]{}, "SSHKey": api.SSHKey{},
 	"Health": api.Health{}, "Problem": api.Problem{},
 }
 
@@ -188,6 +191,9 @@ var enums = map[string][]string{
 	"MirrorState":  words(corral.MirrorStates),
 	"PlanState":    words(corral.PlanStates),
 	"ProfileState": words(corral.ProfileStates),
+	"TokenState":   words(account.TokenStates),
+	"Role":         words(account.Roles),
+	"Grant":        words(account.Grants),
 	"Objective":    words(plan.Objectives),
 	"RunState":     words(corral.RunStates),
 	"TaskState":    words(corral.TaskStates),

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
@@ -54,7 +56,7 @@ func (h *packageHandlers) list(c *rest.Call) error {
 // fetch it as soon as there is the row.
 func (h *packageHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPackage) (rest.Step[corral.Package], error) {
-		if err := request.CheckPackage(in); err != nil {
+		if err := cmp.Or(request.CheckPackage(in), access.CheckSource(c.Caller(), "source", in.Source)); err != nil {
 			return rest.Step[corral.Package]{}, err
 		}
 		var p corral.Package

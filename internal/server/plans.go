@@ -62,9 +62,12 @@ func (h *planHandlers) create(c *rest.Call) error {
 		row := corral.Plan{Owner: c.Actor(), Auto: in.Auto}
 		var schedule *store.Schedule
 		err := request.CheckPlan(&in)
+		if err == nil && in.NextRun != nil {
+			err = hostPaths(c.Caller(), in.NextRun.Request(in))
+		}
 		if err == nil {
 			err = h.UntilStop(ctx, func(ctx context.Context) error {
-				cluster, sites, err := h.about(ctx, in)
+				cluster, sites, err := h.about(ctx, row.Owner, in)
 				if err == nil && in.NextRun != nil { // its pilots would be asked for in vain
 					err = cmp.Or(request.CheckStream(in.NextRun.Options, cluster),
 						h.cfg.Runs.Check(ctx, in.NextRun.Request(in)))
@@ -107,11 +110,14 @@ func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step
 	}
 }
 
-// about finds the cluster and the sites that a plan may use.
-func (h *planHandlers) about(ctx context.Context, in api.NewPlan) (cluster corral.Cluster, sites []corral.Site,
-	err error) {
+// about finds the cluster and the sites that a plan of an owner may use.
+func (h *planHandlers) about(ctx context.Context, owner string, in api.NewPlan) (cluster corral.Cluster,
+	sites []corral.Site, err error) {
 	err = h.DB.View(ctx, func(tx *store.Tx) error {
-		if cluster, err = clusterFor(tx, in); err != nil {
+		if cluster, err = clusterFor(tx, in); err == nil {
+			err = ofOwner(owner, "cluster", cluster.Name, cluster.Owner)
+		}
+		if err != nil {
 			return err
 		}
 		if err = ready(cluster); err == nil && in.Auto { // it could not be provisioned, and may take long to make
@@ -120,7 +126,7 @@ func (h *planHandlers) about(ctx context.Context, in api.NewPlan) (cluster corra
 		if err != nil {
 			return err
 		}
-		sites, err = sitesNamed(tx, in.Sites)
+		sites, err = sitesNamed(tx, owner, in.Sites)
 		return err
 	})
 	return cluster, sites, err
@@ -145,13 +151,17 @@ func clusterFor(tx *store.Tx, in api.NewPlan) (corral.Cluster, error) {
 	return cluster, err
 }
 
-// sitesNamed finds sites by name or id, each once; none are all that are not DELETED.
-func sitesNamed(tx *store.Tx, refs []string) (sites []corral.Site, err error) {
+// sitesNamed finds sites of an owner by name or id, each once; none are all that are not DELETED.
+func sitesNamed(tx *store.Tx, owner string, refs []string) (sites []corral.Site, err error) {
 	if len(refs) == 0 {
-		return tx.Sites(store.Filter{})
+		sites, err = tx.Sites(store.Filter{})
+		return slices.DeleteFunc(sites, func(s corral.Site) bool { return s.Owner != owner }), err
 	}
 	for _, ref := range refs {
 		s, err := siteNamed(tx, ref)
+		if err == nil {
+			err = ofOwner(owner, "sites", s.Name, s.Owner)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +183,7 @@ func (h *planHandlers) provision(c *rest.Call) error {
 		asked, err := requests(p)
 		for _, in := range asked {
 			if err == nil && p.State == corral.PlanReady {
-				err = h.glideins.canJoin(ctx, in)
+				err = h.glideins.canJoin(ctx, p.Owner, in)
 			}
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -20,7 +21,8 @@ const workerPackage = "htcondor"
 // a pool is upgraded. As in create, what would keep the pool from starting is looked for before the answer.
 func (h *clusterHandlers) start(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.StartCluster) (rest.Step[corral.Cluster], error) {
-		if err := request.CheckStart(in); err != nil {
+		err := cmp.Or(request.CheckStart(in), access.CheckRelease(c.Caller(), "htcondor", in.HTCondor))
+		if err != nil {
 			return rest.Step[corral.Cluster]{}, err
 		}
 		cluster, err := h.Load(ctx, c)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/draft"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/request"
@@ -78,7 +79,7 @@ func (h *runHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewRun) (rest.Step[corral.Run], error) {
 		var p *run.Prepared
 		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
-			p, err = h.prepare(ctx, in)
+			p, err = h.prepare(ctx, c.Caller(), in)
 			return err
 		})
 		if err != nil {
@@ -103,8 +104,8 @@ func (h *runHandlers) create(c *rest.Call) error {
 
 // prepare checks a request for a run and lays the run out on disk. Reading a large workflow takes a while, so it ends
 // when corrald stops.
-func (h *runHandlers) prepare(ctx context.Context, in api.NewRun) (*run.Prepared, error) {
-	cluster, err := h.complete(ctx, &in)
+func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.NewRun) (*run.Prepared, error) {
+	cluster, err := h.complete(ctx, who, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +113,12 @@ func (h *runHandlers) prepare(ctx context.Context, in api.NewRun) (*run.Prepared
 }
 
 // complete checks a request for a run, fills in what it leaves out, and finds its cluster.
-func (h *runHandlers) complete(ctx context.Context, in *api.NewRun) (corral.Cluster, error) {
-	if err := request.CheckRun(*in); err != nil {
+func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (corral.Cluster, error) {
+	if err := cmp.Or(request.CheckRun(*in), hostPaths(who, *in)); err != nil {
 		return corral.Cluster{}, err
 	}
 	cluster, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Cluster, error) {
-		return clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster))
+		return ownCluster(tx, who.Name, cmp.Or(in.Cluster, defaultCluster))
 	})
 	if err != nil {
 		return cluster, err
@@ -132,13 +133,21 @@ func (h *runHandlers) complete(ctx context.Context, in *api.NewRun) (corral.Clus
 	return cluster, cmp.Or(draft.AsPlanned(ctx, h.DB, in), h.desk.Cluster(ctx, in, cluster))
 }
 
+// hostPaths refuses folders of corrald's host that are not for who asks. Without source_dir a workflow has no inputs of
+// its own and no scripts, which would run as corrald's user.
+func hostPaths(who access.Caller, in api.NewRun) error {
+	return access.CheckPaths(who, access.Place{Field: "source_dir", Path: in.SourceDir},
+		access.Place{Field: "dir", Path: in.Dir}, access.Place{Field: "done_dir", Path: in.DoneDir},
+		access.Place{Field: "rescue", Path: in.Rescue})
+}
+
 // dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
 func (h *runHandlers) dryRun(c *rest.Call) error {
 	return rest.Ask(h.Adapter, c, func(ctx context.Context, in api.NewRun) (answer api.DryRun, err error) {
 		if in.Open {
 			return answer, corral.ErrorAt(corral.Invalid, "open", "an open run has no workflow to be looked at")
 		}
-		cluster, err := h.complete(ctx, &in)
+		cluster, err := h.complete(ctx, c.Caller(), &in)
 		if err == nil {
 			answer, err = h.runs.DryRun(ctx, cluster, in)
 		}

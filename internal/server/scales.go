@@ -48,7 +48,7 @@ func (h *scaleHandlers) put(c *rest.Call) error {
 		s.Owner = c.Actor()
 		for _, site := range in.Sites {
 			if err == nil {
-				err = h.glideins.canJoin(ctx, api.NewGlidein{Site: site, Cluster: c.Param("cluster")})
+				err = h.glideins.canJoin(ctx, s.Owner, api.NewGlidein{Site: site, Cluster: c.Param("cluster")})
 			}
 		}
 		if err != nil {
@@ -62,12 +62,12 @@ func (h *scaleHandlers) put(c *rest.Call) error {
 
 // begin begins to scale a cluster with terms that are in order but for what the store knows.
 func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (corral.Scale, error) {
-	cluster, err := clusterNamed(tx, ref)
+	cluster, err := ownCluster(tx, s.Owner, ref)
 	if err != nil {
 		return s, err
 	}
 	s.Cluster = cluster.ID
-	sites, err := sitesNamed(tx, s.Sites)
+	sites, err := sitesNamed(tx, s.Owner, s.Sites)
 	if err != nil {
 		return s, err
 	}

@@ -12,9 +12,11 @@ import (
 	"github.com/corral-pilot/corral/internal/events"
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/rest"
-	"github.com/corral-pilot/corral/internal/server/account"
 	"github.com/corral-pilot/corral/internal/server/orphans"
+	"github.com/corral-pilot/corral/internal/server/profiles"
 	"github.com/corral-pilot/corral/internal/server/tasks"
+	"github.com/corral-pilot/corral/internal/server/tokens"
+	"github.com/corral-pilot/corral/internal/server/usages"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -52,13 +54,17 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		runs.routes(),
 		tasks.New(cfg.Runs, runs.Resource).Routes(),
 		newPlans(a, cfg).routes(),
-		newProfiles(a).routes(),
+		profiles.New(a).Routes(),
 		newScales(a, cfg).routes(),
-		account.Routes(a),
+		usages.Routes(a),
 		events.NewHub(lg, db).Routes(a),
+		tokens.New(a, cfg.Keys).Routes(),
 	)
 	s.Router = rest.NewRouter(lg, cfg.BodyTimeout, s.routes)
 	s.Answered = cfg.Metrics.Answered
+	if cfg.Audit != nil {
+		s.Audit = cfg.Audit
+	}
 	return s
 }
 
@@ -74,12 +80,15 @@ const (
 	stopGrace     = 10 * time.Second // for requests that are being answered when corrald stops
 )
 
-// Serve answers on l until ctx ends. Then it first ends the waits, which would keep their requests open for up to a
-// minute, and only then shuts down: that is why a Server has a Stop of its own. It lets the requests that it is
-// answering finish, and returns when no goroutine of it is left. It closes l.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+// Serve answers on l, a socket that only corrald's own user may open, as ServeBy does.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error { return s.ServeBy(ctx, l, s) }
+
+// ServeBy answers on l through h until ctx ends; h passes requests on to s. Then it first ends the waits, which would
+// keep their requests open for up to a minute, and only then shuts down: that is why a Server has a Stop of its own. It
+// lets the requests that it is answering finish, and returns when no goroutine of it is left. It closes l.
+func (s *Server) ServeBy(ctx context.Context, l net.Listener, h http.Handler) error {
 	hs := &http.Server{
-		Handler:           s,
+		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    maxHeader,
 		IdleTimeout:       idleTimeout,

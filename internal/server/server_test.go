@@ -114,7 +114,7 @@ func start(t testing.TB) *fixture {
 		crowd:  &crowd{},
 		bench:  newBench(),
 		shelf:  newShelf(t),
-		far:    &far{files: map[string]string{}, jobs: map[string]gridsite.JobStatus{}},
+		far:    &far{files: map[string]string{}, jobs: map[string]gridsite.JobStatus{}, lines: map[string]int{}},
 		drawer: &drawer{tokens: map[corral.ClusterID]string{}},
 		log:    &bytes.Buffer{},
 	}
@@ -134,6 +134,7 @@ func start(t testing.TB) *fixture {
 		Prober:   probes{f.far},
 		Pools:    f.drawer,
 		Metrics:  metrics.New(lg, f.db, "test", f.crowd.clusters.Workers),
+		Keys:     keybox(t.TempDir()),
 	}
 	f.server = server.New(lg, f.db, f.config)
 	socket := filepath.Join(t.TempDir(), "s")
@@ -155,12 +156,14 @@ func start(t testing.TB) *fixture {
 	return f
 }
 
-// checked compares every answer of h with the OpenAPI document.
+// checked compares every answer of h with the OpenAPI document. It leaves after the first piece of one that would go on.
 func checked(t testing.TB, h http.Handler) http.Handler {
 	router := openAPIRouter(t)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, r)
+		ctx, leave := context.WithCancel(r.Context())
+		defer leave()
+		h.ServeHTTP(leaver{rec, leave}, r.WithContext(ctx))
 		if err := checkAnswer(router, r, rec); err != nil {
 			t.Errorf("%s %s answered %d %s: %v", r.Method, r.URL, rec.Code, rec.Body, err)
 		}
@@ -170,6 +173,17 @@ func checked(t testing.TB, h http.Handler) http.Handler {
 		w.WriteHeader(rec.Code)
 		w.Write(rec.Body.Bytes())
 	})
+}
+
+// A leaver goes when a piece of an answer has come: what comes in one is not flushed.
+type leaver struct {
+	*httptest.ResponseRecorder
+	leave func()
+}
+
+func (l leaver) Flush() {
+	l.ResponseRecorder.Flush()
+	l.leave()
 }
 
 func checkAnswer(router routers.Router, r *http.Request, rec *httptest.ResponseRecorder) error {

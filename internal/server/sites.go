@@ -267,7 +267,7 @@ func waitsAt(c *rest.Call, tx *store.Tx) ([]corral.Wait, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tx.Waits(store.WaitFilter{Name: site.Name, Last: maxWaits})
+	return tx.Waits(store.WaitFilter{Name: site.Name, Owner: site.Owner, Last: maxWaits})
 }
 
 // timelines answers with the events that the jobs of find have reached. They come from the times in the jobs' rows: a

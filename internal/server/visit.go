@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/request"
@@ -34,6 +35,9 @@ func (h *siteHandlers) create(c *rest.Call) error {
 		site, err := request.Site(in, h.roots)
 		site.Owner = c.Actor()
 		if err == nil {
+			err = mayReach(c, site.Contact)
+		}
+		if err == nil {
 			err = h.DB.View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
 		}
 		if err == nil {
@@ -51,24 +55,41 @@ func (h *siteHandlers) create(c *rest.Call) error {
 	})
 }
 
-// isFree refuses a site with the name of another, or with a root in or around another's: a cleanup job removes all that
-// is below its site's root.
-func isFree(tx *store.Tx, site corral.Site) error {
-	if err := tx.FreeSiteName(site.Name); err != nil {
-		return rest.Placed(corral.Conflict, "name", err)
-	}
-	others, err := tx.Sites(store.Filter{})
+// mayReach refuses a contact that is not for who asks.
+func mayReach(c *rest.Call, contact string) error {
+	to, err := gridsite.ParseContact(contact)
 	if err != nil {
 		return err
 	}
+	return access.CheckContact(c.Caller(), "contact", to.Transport, to.User)
+}
+
+// isFree refuses a site with the name of another, or with a root in or around another's: a cleanup job removes all that
+// is below its site's root.
+func isFree(tx *store.Tx, site corral.Site) error {
+	if err := tx.FreeSiteName(site.Owner, site.Name); err != nil {
+		return rest.Placed(corral.Conflict, "name", err)
+	}
+	var others []corral.Site
+	err := store.Everywhere(tx, func() (err error) { // accounts may be shared, and a cleanup job asks for no owner
+		others, err = tx.Sites(store.Filter{})
+		return err
+	})
 	for _, o := range others {
-		if o.Contact == site.Contact && o.Name != site.Name &&
-			(within(o.Root, site.Root) || within(site.Root, o.Root)) {
+		if o.Contact != site.Contact || !within(o.Root, site.Root) && !within(site.Root, o.Root) {
+			continue
+		}
+		if o.Owner != site.Owner {
+			return corral.ErrorAt(corral.Conflict, "root",
+				"%s and the root of somebody else's site there would hold one "+
+					"another: name another root", site.Root)
+		}
+		if o.Name != site.Name {
 			return corral.ErrorAt(corral.Conflict, "root", "%s and the root %s of site %s would hold one another",
 				site.Root, o.Root, o.Name)
 		}
 	}
-	return nil
+	return err
 }
 
 // within reports whether path is dir or below it; both are clean. Symbolic links at the site do not

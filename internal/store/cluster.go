@@ -7,8 +7,9 @@ import (
 // Clusters of kind condor have a pool that internal/condorpool starts and stops as their rows ask for it; the row of an
 // embedded cluster is all there is of it.
 var clusters = table[corral.Cluster]{
-	noun: corral.ObjectCluster,
-	name: "clusters",
+	noun:  corral.ObjectCluster,
+	name:  "clusters",
+	owned: true,
 	columns: func(c *corral.Cluster) []column {
 		return []column{
 			{"id", orNull(&c.ID)},
@@ -33,11 +34,11 @@ var clusters = table[corral.Cluster]{
 }
 
 // CreateCluster stores c, an embedded cluster as READY and another as STARTING; its ID, State and times
-// are set here. A Conflict error if a cluster that is not DELETED has the name.
+// are set here. A Conflict error if a cluster of its owner that is not DELETED has the name.
 func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
 	err := clusters.free(t, func(other corral.Cluster) error {
 		return corral.Errorf(corral.Conflict, "cluster %q exists already, with id %d", c.Name, other.ID)
-	}, "name = ? and state <> 'DELETED'", c.Name)
+	}, "owner = ? and name = ? and state <> 'DELETED'", c.Owner, c.Name)
 	if err != nil {
 		return corral.Cluster{}, err
 	}
@@ -53,9 +54,9 @@ func (t *Tx) Cluster(id corral.ClusterID) (corral.Cluster, error) {
 	return clusters.one(t, id, "id = ?", id)
 }
 
-// ClusterNamed returns the cluster that has the name now; DELETED ones have none.
+// ClusterNamed returns the cluster that has the name now, as named says; DELETED ones have none.
 func (t *Tx) ClusterNamed(name string) (corral.Cluster, error) {
-	return clusters.one(t, name, "name = ? and state <> 'DELETED'", name)
+	return named(t, clusters, name, func(c corral.Cluster) string { return c.Owner })
 }
 
 // Clusters lists clusters.

@@ -164,7 +164,9 @@ func (d *DB) view(ctx context.Context, now time.Time, fn func(*Tx) error) error 
 		return corral.Errorf(corral.Unavailable, "beginning to read the database: %w", err)
 	}
 	defer tx.Rollback() // nothing to keep: its error says nothing that matters
-	return fn(&Tx{ctx: ctx, tx: tx, now: now})
+	t := &Tx{ctx: ctx, tx: tx, now: now}
+	t.asked(ctx)
+	return fn(t)
 }
 
 // Write calls fn in the one write transaction and commits what it did on behalf of actor, which must not
@@ -189,6 +191,7 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx
 	defer tx.Rollback() // does nothing after the commit
 	// Every row and every entry of the history gets this one time and this one actor.
 	t := &Tx{ctx: ctx, tx: tx, now: now, actor: actor, touched: map[Subject]bool{}}
+	t.asked(ctx)
 	if err := fn(t); err != nil {
 		return err
 	}

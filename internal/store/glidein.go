@@ -16,8 +16,9 @@ const liveGlidein = "state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')"
 // jobs. The state is stored, although it could be computed, so that queries and indexes can select by it; settle keeps
 // the two together.
 var glideins = table[corral.Glidein]{
-	noun: corral.ObjectGlidein,
-	name: "glideins",
+	noun:  corral.ObjectGlidein,
+	name:  "glideins",
+	owned: true,
 	columns: func(g *corral.Glidein) []column {
 		return []column{
 			{"id", orNull(&g.ID)},
@@ -71,8 +72,9 @@ type GlideinFilter struct {
 }
 
 // conditions makes a list of its own for each query, because a clause adds its limit to the arguments.
-func (f GlideinFilter) conditions() conditions {
+func (f GlideinFilter) conditions(t *Tx) conditions {
 	var c conditions
+	c.owned(t) // the attempts are selected by the same clause, from another table
 	if f.Live {
 		c.add(liveGlidein)
 	}
@@ -120,14 +122,14 @@ func (t *Tx) Glidein(id corral.GlideinID) (corral.Glidein, error) {
 
 // Glideins lists glideins, each with its attempts.
 func (t *Tx) Glideins(f GlideinFilter) ([]corral.Glidein, error) {
-	list, err := glideins.list(t, f.conditions())
+	list, err := glideins.list(t, f.conditions(t))
 	switch {
 	case err != nil:
 		return nil, err
 	case f.InBrief:
-		return list, t.addInBrief(list, f.conditions())
+		return list, t.addInBrief(list, f.conditions(t))
 	}
-	return list, t.addAttempts(list, f.conditions())
+	return list, t.addAttempts(list, f.conditions(t))
 }
 
 // HeldCPUs returns how many cpus the glideins at a site have, or will have, that were not asked to go, by the plan that

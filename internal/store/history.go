@@ -76,6 +76,7 @@ var stateful = map[string]string{
 	corral.ObjectMirror:  mirrors.name,
 	corral.ObjectPlan:    plans.name,
 	corral.ObjectProfile: profiles.name,
+	corral.ObjectToken:   tokens.name,
 }
 
 // stateOf returns the state of an object of any kind.

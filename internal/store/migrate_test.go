@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/google/go-cmp/cmp"
 )
@@ -133,6 +134,10 @@ func makeFixture(t *testing.T) string {
 	g.Labels = map[string]string{"team": "seismo"}
 	g.NotBefore = time.Date(2031, 2, 3, 4, 5, 6, 7e6, time.UTC)
 	g = w.createGlidein(g)
+	w.write(func(tx *store.Tx) error {
+		return store.Done(tx.CreateToken(account.Token{Name: "laptop", Owner: actor, Role: account.RoleUser, Scopes: []string{"read"},
+			Grants: []account.Grant{account.GrantLocal}, Digest: "sha256:" + strings.Repeat("1", 64), ExpiresAt: g.NotBefore}))
+	})
 	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed"); return err })
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.SetSite(w.site.ID, func(s *corral.Site) {

@@ -10,8 +10,9 @@ import (
 )
 
 var plans = table[corral.Plan]{
-	noun: corral.ObjectPlan,
-	name: "plans",
+	noun:  corral.ObjectPlan,
+	name:  "plans",
+	owned: true,
 	columns: func(p *corral.Plan) []column {
 		return []column{
 			{"id", orNull(&p.ID)},

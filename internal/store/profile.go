@@ -8,8 +8,9 @@ import (
 )
 
 var profiles = table[corral.Profile]{
-	noun: corral.ObjectProfile,
-	name: "profiles",
+	noun:  corral.ObjectProfile,
+	name:  "profiles",
+	owned: true,
 	columns: func(p *corral.Profile) []column {
 		return []column{
 			{"id", orNull(&p.ID)},

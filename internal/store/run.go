@@ -16,8 +16,9 @@ import (
 const liveRun = "state in ('RUNNING', 'CANCELLING')"
 
 var runs = table[corral.Run]{
-	noun: corral.ObjectRun,
-	name: "runs",
+	noun:  corral.ObjectRun,
+	name:  "runs",
+	owned: true,
 	columns: func(r *corral.Run) []column {
 		return []column{
 			{"id", orNull(&r.ID)},

@@ -6,8 +6,9 @@ import (
 
 // A cluster's scale is part of its cluster: it has the cluster's id, and its history is the cluster's.
 var scales = table[corral.Scale]{
-	noun: "scale",
-	name: "scales",
+	noun:  "scale",
+	name:  "scales",
+	owned: true,
 	columns: func(s *corral.Scale) []column {
 		return []column{
 			{"id", &s.Cluster},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
 	"github.com/google/go-cmp/cmp"
@@ -236,7 +237,9 @@ func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 		{"mirrors", "state", words(corral.MirrorStates)},
 		{"plans", "state", words(corral.PlanStates)},
 		{"profiles", "state", words(corral.ProfileStates)},
-		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan, corral.ObjectProfile}},
+		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan, corral.ObjectProfile, corral.ObjectToken}},
+		{"tokens", "state", words(account.TokenStates)},
+		{"tokens", "role", words(account.Roles)},
 	} {
 		if diff := cmp.Diff(c.want, listed(t, db, c.table, c.column)); diff != "" {
 			t.Errorf("%s.%s: %s", c.table, c.column, diff)

@@ -7,8 +7,9 @@ import (
 // A site's row has what a person said of it, what a survey found there, and what keeps corrald from it at the moment.
 // Its name is free for another site as soon as it is DELETED; everything that refers to a site has its id.
 var sites = table[corral.Site]{
-	noun: corral.ObjectSite,
-	name: "sites",
+	noun:  corral.ObjectSite,
+	name:  "sites",
+	owned: true,
 	columns: func(s *corral.Site) []column {
 		return []column{
 			{"id", orNull(&s.ID)},
@@ -51,7 +52,7 @@ var sites = table[corral.Site]{
 
 // CreateSite stores s as NEW; its ID, State and times are set here. A Conflict error if its name is not free.
 func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
-	if err := t.FreeSiteName(s.Name); err != nil {
+	if err := t.FreeSiteName(s.Owner, s.Name); err != nil {
 		return corral.Site{}, err
 	}
 	if s.HeadBatch == "" {
@@ -61,11 +62,11 @@ func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
 	return sites.create(t, s, string(s.State))
 }
 
-// FreeSiteName returns a Conflict error if a site that is not DELETED has the name.
-func (t *Tx) FreeSiteName(name string) error {
+// FreeSiteName returns a Conflict error if a site of the owner that is not DELETED has the name.
+func (t *Tx) FreeSiteName(owner, name string) error {
 	return sites.free(t, func(other corral.Site) error {
 		return corral.Errorf(corral.Conflict, "site %q exists already, with id %d", name, other.ID)
-	}, "name = ? and state <> 'DELETED'", name)
+	}, "owner = ? and name = ? and state <> 'DELETED'", owner, name)
 }
 
 // Site returns the site with this id, DELETED or not.
@@ -73,15 +74,19 @@ func (t *Tx) Site(id corral.SiteID) (corral.Site, error) {
 	return sites.one(t, id, "id = ?", id)
 }
 
-// SiteNamed returns the site that has the name now; DELETED ones have none.
+// SiteNamed returns the site that has the name now, as named says; DELETED ones have none.
 func (t *Tx) SiteNamed(name string) (corral.Site, error) {
-	return sites.one(t, name, "name = ? and state <> 'DELETED'", name)
+	return named(t, sites, name, func(s corral.Site) string { return s.Owner })
 }
 
 // SiteLastNamed returns the site that has the name now, or, if none has it, the DELETED one that was created last of
 // those that had it.
 func (t *Tx) SiteLastNamed(name string) (corral.Site, error) {
-	return sites.one(t, name, "name = ? order by state = 'DELETED', id desc limit 1", name)
+	s, err := t.SiteNamed(name)
+	if corral.KindOf(err) == corral.NotFound {
+		return sites.one(t, name, "name = ? order by owner <> ?, id desc limit 1", name, t.asker)
+	}
+	return s, err
 }
 
 // Sites lists sites.

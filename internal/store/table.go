@@ -16,6 +16,7 @@ import (
 type table[T any] struct {
 	noun    string // in error messages and in history
 	name    string
+	owned   bool              // each row is its owner's: a transaction that a user asks for sees no others
 	columns func(*T) []column // the id is the first
 	about   func(T) []Subject
 }
@@ -146,9 +147,13 @@ func (tb table[T]) setFacts(t *Tx, id any, fn func(*T), rest func(T) T, changed 
 }
 
 // free returns what conflict says of the row that matches where; nil if there is none. A unique index says the same,
-// but not in words for a person.
+// but not in words for a person. Like an index it looks at all rows, whoever's they are.
 func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any) error {
-	other, err := tb.one(t, "", where, args...)
+	var other T
+	err := Everywhere(t, func() (err error) {
+		other, err = tb.one(t, "", where, args...)
+		return err
+	})
 	switch {
 	case err == nil:
 		return conflict(other)
@@ -170,7 +175,8 @@ func (tb table[T]) save(t *Tx, row T, entries ...corral.Entry) error {
 func (tb table[T]) one(t *Tx, called any, where string, args ...any) (T, error) {
 	var row T
 	columns := tb.columns(&row)
-	err := t.row("select "+namesOf(columns)+" from "+tb.name+" where "+where, args, fieldsOf(columns)...)
+	from, seen := tb.seen(t)
+	err := t.row("select "+namesOf(columns)+" from "+from+" where "+where, append(seen, args...), fieldsOf(columns)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, corral.NoSuch(tb.noun, called)
 	}
@@ -190,8 +196,9 @@ func (tb table[T]) filtered(t *Tx, f Filter) ([]T, error) {
 // list returns the rows that c selects, in the order that c says.
 func (tb table[T]) list(t *Tx, c conditions) ([]T, error) {
 	var list []T
-	query := "select " + namesOf(tb.columns(new(T))) + " from " + tb.name + c.clause()
-	err := t.rows(query, c.args, func(rows *sql.Rows) error {
+	from, seen := tb.seen(t)
+	query := "select " + namesOf(tb.columns(new(T))) + " from " + from + c.clause()
+	err := t.rows(query, append(seen, c.args...), func(rows *sql.Rows) error {
 		list = append(list, *new(T))
 		return rows.Scan(fieldsOf(tb.columns(&list[len(list)-1]))...)
 	})

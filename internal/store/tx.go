@@ -21,6 +21,8 @@ type Tx struct {
 	tx      *sql.Tx
 	now     time.Time
 	actor   string
+	sees    string // the owner whose objects are seen, since that user asks; "": everybody's
+	asker   string // who asks; "": corrald itself
 	wrote   bool
 	touched map[Subject]bool // what was written about
 	broken  error            // the first failure of the database: a half-done method must not be committed

@@ -43,6 +43,7 @@ func (t *Tx) SetUsage(run corral.RunID, rows map[UsageKey]Taken, anew bool) erro
 // the transaction's time. Attempts whose start nobody saw are not among them.
 func (t *Tx) Holdings(w usage.Window) ([]usage.Attempt, error) {
 	var all []usage.Attempt
+	term, of := t.seesOwner("glideins.owner")
 	err := t.rows(`
 		select
 			jobs.id,
@@ -56,8 +57,8 @@ func (t *Tx) Holdings(w usage.Window) ([]usage.Attempt, error) {
 		join jobs on jobs.site_id = sites.id
 		join glideins on glideins.id = glidein_id
 		where kind = 'pilot' and started_at_ms is not null and started_at_ms < ?
-			and (ended_at_ms is null or ended_at_ms > ?)`,
-		[]any{w.Until.UnixMilli(), w.Since.UnixMilli()}, func(rows *sql.Rows) error {
+			and (ended_at_ms is null or ended_at_ms > ?) and `+term,
+		append([]any{w.Until.UnixMilli(), w.Since.UnixMilli()}, of...), func(rows *sql.Rows) error {
 			var a usage.Attempt
 			err := rows.Scan(&a.ID, &a.User, &a.Site, &a.Workflow, &a.Cores, at(&a.From), at(&a.To))
 			if a.To.IsZero() {
@@ -76,6 +77,7 @@ func (t *Tx) Holdings(w usage.Window) ([]usage.Attempt, error) {
 func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
 	from, to := w.Hours()
 	var all []usage.Work
+	term, of := t.seesOwner("runs.owner")
 	err := t.rows(`
 		select
 			job_id,
@@ -88,9 +90,9 @@ func (t *Tx) Work(w usage.Window) ([]usage.Work, error) {
 		join runs on runs.id = run_id
 		left join jobs on jobs.id = job_id
 		left join sites on sites.id = jobs.site_id
-		where hour >= ? and hour < ?
+		where hour >= ? and hour < ? and `+term+`
 		group by run_id, job_id`,
-		[]any{from, to}, func(rows *sql.Rows) error {
+		append([]any{from, to}, of...), func(rows *sql.Rows) error {
 			var v usage.Work
 			err := rows.Scan(&v.Attempt, &v.User, &v.Site, &v.Workflow, &v.Used, &v.Lost)
 			all = append(all, v)

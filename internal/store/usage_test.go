@@ -79,4 +79,16 @@ func TestUsage(t *testing.T) {
 	if err != nil || len(held) != 1 || held[0].ID != live.ID {
 		t.Errorf("held after one had ended: %v, %v", held, err)
 	}
+	for who, want := range map[string]int{"bob": 0, actor: 3} {
+		var did []usage.Work
+		err = w.db.View(as(t, who), func(tx *store.Tx) (err error) {
+			if did, err = tx.Work(all); err == nil {
+				held, err = tx.Holdings(usage.Window{Since: all.Since, Until: now})
+			}
+			return err
+		})
+		if err != nil || len(did) != want || len(held) != min(want, 2) {
+			t.Errorf("%s is shown %v and %v, %v; want %d rows of work", who, did, held, err, want)
+		}
+	}
 }

@@ -10,9 +10,10 @@ import (
 
 // A WaitFilter selects waits; every field that is set narrows the selection.
 type WaitFilter struct {
-	Site corral.SiteID
-	Name string // of the site: also of those that had it before and are DELETED
-	Last int    // at most so many, those that were submitted last; 0: no limit
+	Site  corral.SiteID
+	Name  string // of the site: also of those that had it before and are DELETED
+	Owner string // of the site
+	Last  int    // at most so many, those that were submitted last; 0: no limit
 }
 
 // Past waits are what estimates of future ones are made from: with the site, queue and shape of the attempt, because
@@ -28,6 +29,9 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 	}
 	if f.Name != "" {
 		c.add("jobs.site_id in (select id from sites where name = ?)", f.Name)
+	}
+	if f.Owner != "" {
+		c.add("jobs.site_id in (select id from sites where owner = ?)", f.Owner)
 	}
 	var list []corral.Wait
 	defaults := map[corral.SiteID]string{}

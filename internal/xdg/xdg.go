@@ -104,6 +104,9 @@ func (l Layout) Whereabouts() string { return filepath.Join(l.State, "corrald.wh
 func (l Layout) Log() string         { return filepath.Join(l.State, "corrald.log") }
 func (l Layout) Certificate() string { return filepath.Join(l.State, "worker-port") }
 
+// Owners has a folder for each of those who ask a central corrald, with their ssh keys.
+func (l Layout) Owners() string { return filepath.Join(l.State, "owners") }
+
 // Downloads is a directory for what can be downloaded or made again, at some cost.
 func (l Layout) Downloads() string { return l.Cache + "-downloads" }
 

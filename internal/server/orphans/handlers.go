@@ -93,7 +93,7 @@ func (h *Handlers) settle(c *rest.Call) error {
 				return err
 			}
 			if in.Do == api.AdoptOrphans {
-				step.Write = adopting(site, cmp.Or(in.Cluster, "default"), chosen, c.Actor())
+				step.Write = adopting(site, cmp.Or(in.Cluster, "default"), chosen)
 				return nil
 			}
 			limited, stop := context.WithTimeout(ctx, endTime)
@@ -127,12 +127,16 @@ func choose(in api.SettleOrphans, all []found) (chosen []found, err error) {
 
 // adopting is the change that records orphans as attempts of glideins, for a cluster of kind embedded.
 func adopting(
-	site corral.Site, ref string, chosen []found, actor string,
+	site corral.Site, ref string, chosen []found,
 ) func(*store.Tx) (api.List[api.Orphan], error) {
 	return func(tx *store.Tx) (list api.List[api.Orphan], err error) {
 		cluster, err := rest.Referred("cluster", ref, tx.Cluster, tx.ClusterNamed)
 		if err != nil {
 			return list, err
+		}
+		if cluster.Owner != site.Owner {
+			return list, corral.ErrorAt(corral.Conflict, "cluster", "the site is %s's, and cluster %s %s's: name one "+
+				"of %s's by its id", site.Owner, cluster.Name, cluster.Owner, site.Owner)
 		}
 		if cluster.Kind != corral.Embedded {
 			return list, corral.ErrorAt(corral.Conflict, "cluster", "the workers of pilots that can be adopted join a "+
@@ -140,7 +144,7 @@ func adopting(
 		}
 		var done []api.Orphan
 		for _, o := range chosen {
-			adopted, err := adopt(tx, site, cluster, o, actor)
+			adopted, err := adopt(tx, site, cluster, o)
 			if err != nil {
 				return list, err
 			}

@@ -196,13 +196,13 @@ func (o *found) tell() {
 
 // adopt records a pilot as the attempt of a glidein that has its shape. Nobody knows by what policy it was asked for:
 // no other attempt follows it.
-func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found, actor string) (api.Orphan, error) {
+func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api.Orphan, error) {
 	if _, err := tx.JobTagged(o.Tag); corral.KindOf(err) != corral.NotFound {
 		return o.Orphan, cmp.Or(err, corral.ErrorAt(corral.Conflict, "tags", "%s is known by now", o.Tag))
 	}
 	p := o.order
 	g, err := tx.CreateGlidein(corral.Glidein{
-		Owner: actor, Site: site.ID, Cluster: cluster.ID, Hosts: p.Hosts, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
+		Owner: site.Owner, Site: site.ID, Cluster: cluster.ID, Hosts: p.Hosts, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
 		GPUs: p.GPUs, Walltime: p.Walltime, Idle: p.Idle, Labels: map[string]string{"adopted": "true"},
 	})
 	if err != nil {

@@ -111,8 +111,12 @@ func (h *Handlers) list(c *rest.Call) error {
 	if err := c.Query.Err(); err != nil {
 		return err
 	}
-	id, err := rest.IDOf[corral.RunID](c)
-	if err == nil && c.Query.Has("wait") {
+	r, err := h.Load(c.Context(), c) // package run, which has the tasks, does not ask whose they are
+	if err != nil {
+		return err
+	}
+	id := r.ID
+	if c.Query.Has("wait") {
 		err = h.await(c, id, choice)
 	}
 	if err != nil {

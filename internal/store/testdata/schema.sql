@@ -61,7 +61,7 @@ CREATE TABLE "history" (
 	id         integer primary key autoincrement,
 	at_ms      integer not null,
 	actor      text not null check (actor <> ''),
-	object     text not null check (object in ('site', 'glidein', 'job', 'cluster', 'run', 'package', 'mirror', 'plan', 'profile')),
+	object     text not null check (object in ('site', 'glidein', 'job', 'cluster', 'run', 'package', 'mirror', 'plan', 'profile', 'token')),
 	object_id  integer not null check (object_id > 0),
 	event      text not null check (event <> ''),
 	from_state text not null, -- empty for the first entry
@@ -309,6 +309,22 @@ CREATE TABLE spendings (
 	primary key (site_id, plan_id)
 ) strict, without rowid;
 
+CREATE TABLE tokens (
+	id            integer primary key autoincrement,
+	name          text not null check (name <> ''),
+	owner         text not null check (owner <> ''),
+	role          text not null check (role in ('user', 'administrator')),
+	scopes        text check (json_type(scopes) = 'array'),
+	grants        text check (json_type(grants) = 'array'),
+	digest        text not null unique check (length(digest) = 71 and digest glob 'sha256:*' and substr(digest, 8) not glob '*[^0-9a-f]*'),
+	state         text not null check (state in ('VALID', 'REVOKED')),
+	reason        text not null,
+	expires_at_ms integer,
+	created_at_ms integer not null,
+	updated_at_ms integer not null,
+	constraint times_in_order check (updated_at_ms >= created_at_ms)
+) strict;
+
 CREATE TABLE usage (
 	run_id  integer not null references runs (id),
 	job_id  integer not null check (job_id >= 0), -- an attempt; 0: of cpus that no pilot brought
@@ -320,11 +336,13 @@ CREATE TABLE usage (
 
 CREATE INDEX answers_age on answers (at_ms);
 
-CREATE UNIQUE INDEX clusters_name on clusters (name) where state <> 'DELETED';
+CREATE UNIQUE INDEX clusters_name on clusters (owner, name) where state <> 'DELETED';
 
 CREATE INDEX glideins_cluster on glideins (cluster_id) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
 
 CREATE INDEX glideins_live on glideins (site_id) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
+
+CREATE INDEX glideins_owner on glideins (owner);
 
 CREATE INDEX glideins_plan on glideins (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
 
@@ -370,8 +388,12 @@ CREATE UNIQUE INDEX runs_dir on runs (dir) where state <> 'DELETED';
 
 CREATE INDEX runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLING');
 
+CREATE INDEX runs_owner on runs (owner);
+
 CREATE INDEX runs_plan on runs (json_extract(labels, '$.plan')) where json_extract(labels, '$.plan') is not null;
 
-CREATE UNIQUE INDEX sites_name on sites (name) where state <> 'DELETED';
+CREATE UNIQUE INDEX sites_name on sites (owner, name) where state <> 'DELETED';
+
+CREATE UNIQUE INDEX tokens_name on tokens (owner, name) where state <> 'REVOKED';
 
 CREATE INDEX usage_hour on usage (hour);

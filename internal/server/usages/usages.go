@@ -1,6 +1,6 @@
-// Package account answers what pilots held and what became of it, by user, site and workflow. What that means is
+// Package usages answers what pilots held and what became of it, by user, site and workflow. What that means is
 // package usage's; the store has the times that it follows from.
-package account
+package usages
 
 import (
 	"github.com/corral-pilot/corral/api"

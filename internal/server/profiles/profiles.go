@@ -1,4 +1,5 @@
-package server
+// Package profiles answers requests about profiles of tasks.
+package profiles
 
 import (
 	"context"
@@ -11,15 +12,16 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// profileHandlers answer requests about profiles of tasks. What a profile is made of is read and merged outside of any
+// Handlers answer requests about profiles of tasks. What a profile is made of is read and merged outside of any
 // transaction; that nobody else changed it meanwhile, its transaction sees.
-type profileHandlers struct {
+type Handlers struct {
 	rest.Resource[corral.Profile]
 	shelf draft.Shelf
 }
 
-func newProfiles(a *rest.Adapter) *profileHandlers {
-	return &profileHandlers{shelf: draft.Shelf{DB: a.DB}, Resource: rest.Resource[corral.Profile]{
+// New returns handlers that keep profiles in the adapter's store.
+func New(a *rest.Adapter) *Handlers {
+	return &Handlers{shelf: draft.Shelf{DB: a.DB}, Resource: rest.Resource[corral.Profile]{
 		Adapter: a,
 		Object:  corral.ObjectProfile,
 		ID:      func(p corral.Profile) int64 { return int64(p.ID) },
@@ -31,21 +33,22 @@ func newProfiles(a *rest.Adapter) *profileHandlers {
 	}}
 }
 
-func (h *profileHandlers) routes() []rest.Route {
+// Routes are those of profiles.
+func (h *Handlers) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/profiles", h.list, listing...),
+		rest.Get("/v1/profiles", h.list, "all", "after", "limit"),
 		rest.Post("/v1/profiles", h.create).WithBody(api.MaxProfileBody), // what it is made of is in it
 		rest.Get("/v1/profiles/:profile", h.Get),
 		rest.Delete("/v1/profiles/:profile", h.remove),
-		rest.Get("/v1/profiles/:profile/history", h.History, paging...),
+		rest.Get("/v1/profiles/:profile/history", h.History, "after", "limit"),
 	}
 }
 
-func (h *profileHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Profiles) }
+func (h *Handlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Profiles) }
 
 // create keeps a profile, or lets one grow. The answer is without the document, which may be megabytes and would be
 // kept with the request's key.
-func (h *profileHandlers) create(c *rest.Call) error {
+func (h *Handlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewProfile) (rest.Step[corral.Profile], error) {
 		var row corral.Profile
 		var was string
@@ -70,7 +73,7 @@ func (h *profileHandlers) create(c *rest.Call) error {
 }
 
 // remove forgets a profile, and its document for good.
-func (h *profileHandlers) remove(c *rest.Call) error {
+func (h *Handlers) remove(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, p corral.Profile) (corral.Profile, error) {
 		if p.State == corral.ProfileDeleted {
 			return p, nil

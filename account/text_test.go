@@ -1,0 +1,25 @@
+package account_test
+
+import (
+	"testing"
+
+	"github.com/corral-pilot/corral/account"
+)
+
+// Texts of tokens are all different, and each looks like one. What is kept of one does not have it.
+func TestTextsOfTokens(t *testing.T) {
+	t.Parallel()
+	text := account.NewTokenText()
+	if !account.IsToken(text) || text == account.NewTokenText() {
+		t.Errorf("the token %q", text)
+	}
+	for _, no := range []string{"", text[1:], text + "x", text[:len(text)-1] + "!", " " + text} {
+		if account.IsToken(no) {
+			t.Errorf("%q is taken for a token", no)
+		}
+	}
+	const abc = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" // of FIPS 180-2
+	if got := account.TokenDigest("abc"); got != abc {
+		t.Errorf("digest of abc: %s", got)
+	}
+}

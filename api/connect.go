@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// Options say how to speak to a corrald. The zero value is right for one's own.
+type Options struct {
+	Token string // the text of a token, for a central corrald; empty: none
+	CA    []byte // PEM of the authorities that may have signed its certificate; none: those of the system
+}
+
+// Dial returns a client for server, as New does, with options. It does not connect.
+func Dial(server string, o Options) (*Client, error) {
+	transport := &http.Transport{ResponseHeaderTimeout: answerTimeout, IdleConnTimeout: time.Minute}
+	base := strings.TrimRight(server, "/")
+	path, unix := strings.CutPrefix(server, "unix:")
+	if unix {
+		if path == "" {
+			return nil, corral.ErrorAt(corral.Invalid, "server", "unix: without a path")
+		}
+		base = "http://corrald"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		}
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, corral.ErrorAt(corral.Invalid, "server",
+			"%q is none of unix:PATH, http://HOST, https://HOST", server)
+	}
+	if o.Token != "" && !unix && u.Scheme != "https" && !loopback(u.Hostname()) {
+		return nil, corral.ErrorAt(corral.Invalid, "server",
+			"a token would cross the network in clear text: use https://%s",
+			u.Host)
+	}
+	if len(o.CA) > 0 {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(o.CA) {
+			return nil, corral.ErrorAt(corral.Invalid, "--ca-file", "no certificate in PEM is in it")
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	return &Client{server: server, base: base, token: o.Token, http: newRetrying(transport)}, nil
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}

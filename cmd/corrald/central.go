@@ -1,0 +1,240 @@
+package main
+
+// A central corrald serves others than its own user: it listens on TLS, too, and whoever asks there shows a token. Its
+// own socket stays what it was, the way in of the user as whom it runs, who is an administrator there and makes the
+// first token. SIGHUP has it read the certificate, and open the audit log, again.
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/central"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// centralSettings are the flags of a central corrald.
+type centralSettings struct {
+	listen    string // HOST:PORT; "": corrald is its own user's alone
+	cert, key string // files
+	audit     string // file; "": the log has it
+	limits    central.Limits
+}
+
+// centralFlags are those flags.
+func centralFlags() []cli.Flag {
+	text := func(name, usage string) cli.Flag {
+		return &cli.StringFlag{Name: name, EnvVars: variables(name), Usage: usage}
+	}
+	return []cli.Flag{
+		text("tls-listen", "serve others, by TLS with tokens, on `HOST:PORT` (default: not)"),
+		text("tls-cert", "`FILE` with the certificate of --tls-listen and its chain, PEM; read again when it changes"),
+		text("tls-key", "`FILE` with the private key of that certificate, PEM"),
+		text("audit-log",
+			"append a line of JSON for each request that may change something to `FILE` (default: the log)"),
+		&cli.Float64Flag{Name: "rate", Value: 50, EnvVars: variables("rate"),
+			Usage: "requests a second that each token may make for as long as it likes; 0: any number"},
+		&cli.IntFlag{Name: "burst", Value: 200, EnvVars: variables("burst"),
+			Usage: "requests that each token may make at once"},
+		&cli.IntFlag{Name: "max-body", Value: 64, EnvVars: variables("max-body"),
+			Usage: "MiB of a request of a token, such as a workflow; 0: what the operation takes"},
+		&cli.BoolFlag{Name: "check-config",
+			Usage: "print the settings, check what can be checked without a change, and end"},
+	}
+}
+
+// newCentralSettings reads them, and refuses what cannot work.
+func newCentralSettings(c *cli.Context) (s centralSettings, err error) {
+	s = centralSettings{listen: c.String("tls-listen"), cert: c.String("tls-cert"), key: c.String("tls-key"),
+		audit: c.String("audit-log")}
+	invalid := func(flag, format string, args ...any) (centralSettings, error) {
+		return s, corral.ErrorAt(corral.Invalid, flag, format, args...)
+	}
+	if s.listen == "" && s.cert+s.key != "" {
+		return invalid("--tls-listen", "missing: --tls-cert and --tls-key are for it")
+	}
+	if s.listen != "" {
+		if _, _, err := net.SplitHostPort(s.listen); err != nil {
+			return invalid("--tls-listen", "%w", err)
+		}
+		if s.cert == "" || s.key == "" {
+			return invalid("--tls-listen", "needs --tls-cert and --tls-key")
+		}
+	}
+	for _, f := range []struct{ flag, path string }{
+		{"--tls-cert", s.cert}, {"--tls-key", s.key}, {"--audit-log", s.audit},
+	} {
+		if f.path != "" && !filepath.IsAbs(f.path) {
+			return invalid(f.flag, "%q is not an absolute path", f.path)
+		}
+	}
+	rate, burst, body := c.Float64("rate"), c.Int("burst"), c.Int("max-body")
+	switch {
+	case !(rate >= 0 && rate <= 1e6):
+		return invalid("--rate", "%g is not a number of requests from 0 to 1000000", rate)
+	case burst < 1:
+		return invalid("--burst", "%d is less than 1", burst)
+	case body < 0:
+		return invalid("--max-body", "%d is negative", body)
+	}
+	s.limits = central.Limits{Rate: access.Rate{PerSecond: rate, Burst: burst}, MaxBody: int64(body) << 20}
+	return s, nil
+}
+
+// checkConfig is --check-config: it says how corrald would run, and changes nothing.
+func checkConfig(w io.Writer, c *cli.Context, s settings) error {
+	for _, f := range c.App.Flags {
+		name := f.Names()[0]
+		if name != "help" && name != "version" && name != "check-config" {
+			fmt.Fprintf(w, "%s=%v\n", name, c.Value(name))
+		}
+	}
+	if _, err := readPilot(s.pilot); err != nil {
+		return err
+	}
+	if s.central.listen == "" {
+		return nil
+	}
+	certificates, err := central.LoadCertificates(slog.New(slog.DiscardHandler), s.central.cert, s.central.key)
+	if err != nil {
+		return err
+	}
+	leaf := certificates.Leaf()
+	fmt.Fprintf(w, "certificate of %v, good until %s\n", leaf.DNSNames, leaf.NotAfter.UTC().Format(time.RFC3339))
+	if now := time.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		return corral.ErrorAt(corral.Invalid, "--tls-cert", "%s is good from %s to %s only", s.central.cert,
+			leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// An auditFile is where audit lines go. It is opened again at SIGHUP, as those who rotate logs expect.
+type auditFile struct {
+	path string
+
+	mu   sync.Mutex // guards following
+	file *os.File
+}
+
+func (a *auditFile) reopen() error {
+	f, err := os.OpenFile(a.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return corral.ErrorAt(corral.Invalid, "--audit-log", "%w", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.file != nil {
+		_ = a.file.Close() // each line was written when it was said
+	}
+	a.file = f
+	return nil
+}
+
+// Write appends a line, whole: package slog writes one at a time.
+func (a *auditFile) Write(line []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.file.Write(line)
+}
+
+// openAudit returns where audit lines go, and how to open it again.
+func openAudit(lg *slog.Logger, path string) (*slog.Logger, func() error, error) {
+	if path == "" {
+		return lg, func() error { return nil }, nil
+	}
+	a := &auditFile{path: path}
+	return slog.New(slog.NewJSONHandler(a, nil)), a.reopen, a.reopen()
+}
+
+// A front is the way in of others; nil: there is none.
+type front struct {
+	listener     net.Listener
+	door         *central.Door
+	certificates *central.Certificates
+}
+
+// openFront listens for others, if corrald is to.
+func (d *daemon) openFront(ctx context.Context, lg *slog.Logger, db *store.DB, s centralSettings) (*front, error) {
+	if s.listen == "" {
+		return nil, nil
+	}
+	certificates, err := central.LoadCertificates(lg, s.cert, s.key)
+	if err != nil {
+		return nil, err
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Unavailable, "--tls-listen", "%w", err)
+	}
+	lg.Info("corrald serves whoever has a token", "address", l.Addr().String(), "certificate", s.cert,
+		"expires", certificates.Leaf().NotAfter)
+	return &front{
+		listener: tls.NewListener(l, certificates.Config()), certificates: certificates,
+		door: central.NewDoor(d.api, db, d.api.Audit, s.limits),
+	}, nil
+}
+
+// answer serves the socket, and others if there is a front, until ctx ends or one of the two does.
+func (d *daemon) answer(ctx context.Context, socket net.Listener, f *front) error {
+	if f == nil {
+		return d.api.Serve(ctx, socket)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	others := make(chan error, 1)
+	go func() {
+		defer cancel()
+		others <- d.api.ServeBy(ctx, f.listener, f.door)
+	}()
+	err := d.api.Serve(ctx, socket)
+	cancel()
+	return errors.Join(err, <-others)
+}
+
+// heedHangups has the certificate read and the audit log opened again at each SIGHUP, until stop is called.
+func heedHangups(ctx context.Context, lg *slog.Logger, f *front, reopen func() error) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var heeding sync.WaitGroup
+	heeding.Go(func() { obeyHangups(ctx, lg, f, reopen) })
+	return func() {
+		cancel()
+		heeding.Wait()
+	}
+}
+
+func obeyHangups(ctx context.Context, lg *slog.Logger, f *front, reopen func() error) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+		}
+		err := reopen()
+		if f != nil {
+			err = errors.Join(err, f.certificates.Reload())
+		}
+		if err != nil {
+			lg.Error("reading the certificate and the audit log again failed; what was before stays", "error", err)
+			continue
+		}
+		lg.Info("the certificate was read and the audit log opened again")
+	}
+}

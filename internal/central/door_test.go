@@ -1,0 +1,227 @@
+package central
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/corral-pilot/corral/account"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
+)
+
+// A house is a door with something behind it that says who came in.
+type house struct {
+	t    *testing.T
+	db   *store.DB
+	door *Door
+	log  *bytes.Buffer
+}
+
+func newHouse(t *testing.T, limits Limits) *house {
+	t.Helper()
+	h := &house{t: t, db: storetest.OpenTest(t), log: &bytes.Buffer{}}
+	inside := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, ok := access.From(r.Context())
+		body, err := io.ReadAll(r.Body)
+		var long *http.MaxBytesError
+		if errors.As(err, &long) {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		}
+		w.Header().Set("Who", who.Name)
+		w.Header().Set("Known", strconv.FormatBool(ok))
+		w.Write(body)
+	})
+	h.door = NewDoor(inside, h.db, slog.New(slog.NewTextHandler(h.log, nil)), limits)
+	return h
+}
+
+// token makes a token and returns its text.
+func (h *house) token(k account.Token) (string, account.TokenID) {
+	h.t.Helper()
+	text := account.NewTokenText()
+	k.Digest, k.Name = account.TokenDigest(text), "t"
+	err := h.db.Write(h.t.Context(), "test", func(tx *store.Tx) (err error) {
+		k, err = tx.CreateToken(k)
+		return err
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return text, k.ID
+}
+
+func (h *house) ask(method, path, body string, authorization ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(h.t.Context(), method, path, strings.NewReader(body))
+	for _, a := range authorization {
+		r.Header.Add("Authorization", a)
+	}
+	rec := httptest.NewRecorder()
+	h.door.ServeHTTP(rec, r)
+	return rec
+}
+
+// Whoever shows a good token comes in as its owner, in whatever case the scheme is written; all others are told why not.
+func TestWhoComesIn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, Limits{})
+	good, id := h.token(account.Token{Owner: "ann", Role: account.RoleUser, ExpiresAt: time.Now().Add(time.Hour)})
+	late, _ := h.token(account.Token{Owner: "bob", Role: account.RoleUser, ExpiresAt: time.Now().Add(-time.Second)})
+	for _, tt := range []struct {
+		name   string
+		header []string
+		path   string
+		status int
+		says   string
+	}{
+		{"a good one", []string{"Bearer " + good}, "/v1/sites", 200, ""},
+		{"in small letters", []string{"bearer " + good}, "/v1/sites", 200, ""},
+		{"none", nil, "/v1/sites", 401, "Bearer TOKEN"},
+		{"none, for health", nil, "/healthz", 200, ""},
+		{"a bad one, for health", []string{"Bearer x"}, "/healthz", 200, ""},
+		{"two", []string{"Bearer " + good, "Bearer " + good}, "/v1/sites", 401, "not Bearer"},
+		{"another scheme", []string{"Basic " + good}, "/v1/sites", 401, "not Bearer"},
+		{"no text", []string{"Bearer"}, "/v1/sites", 401, "not Bearer"},
+		{"a long one", []string{"Bearer " + good + "x"}, "/v1/sites", 401, "not Bearer"},
+		{"a digest", []string{"Bearer " + account.TokenDigest(good)}, "/v1/sites", 401, "not Bearer"},
+		{"an unknown one", []string{"Bearer " + account.NewTokenText()}, "/v1/sites", 401, "does not know"},
+		{"one that has expired", []string{"Bearer " + late}, "/v1/sites", 401, "has expired"},
+		{"what is behind the door by somebody else", []string{"Bearer " + good}, "/metrics", 403, "ann may not"},
+		{"a file", []string{"Bearer " + good}, "/../v1/sites", 403, "ann may not"},
+	} {
+		rec := h.ask("GET", tt.path, "", tt.header...)
+		if rec.Code != tt.status || !strings.Contains(rec.Body.String(), tt.says) {
+			t.Errorf("%s: %d %s", tt.name, rec.Code, rec.Body)
+		}
+		if rec.Code == 200 && tt.path != "/healthz" && rec.Header().Get("Who") != "ann" || rec.Code == 200 && rec.Header().Get("Known") != "true" {
+			t.Errorf("%s: came in as %q", tt.name, rec.Header().Get("Who"))
+		}
+		if rec.Code == 401 && rec.Header().Get("WWW-Authenticate") != `Bearer realm="corral"` {
+			t.Errorf("%s: WWW-Authenticate %q", tt.name, rec.Header().Get("WWW-Authenticate"))
+		}
+		var p api.Problem
+		if rec.Code > 400 && (json.Unmarshal(rec.Body.Bytes(), &p) != nil || p.Status != rec.Code || rec.Header().Get("Content-Type") != api.ProblemMediaType) {
+			t.Errorf("%s: %v is no problem document", tt.name, rec)
+		}
+	}
+	// Revoking counts from the next request on.
+	if err := h.db.Write(t.Context(), "test", func(tx *store.Tx) error { return store.Done(tx.RevokeToken(id, "")) }); err != nil {
+		t.Fatal(err)
+	}
+	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+good); rec.Code != 401 || !strings.Contains(rec.Body.String(), "revoked") {
+		t.Errorf("after it was revoked: %d %s", rec.Code, rec.Body)
+	}
+}
+
+// A token that asks too often is told when to come again, comes in then, and does not keep others out.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, Limits{Rate: access.Rate{PerSecond: 0.001, Burst: 2}})
+	ann, _ := h.token(account.Token{Owner: "ann", Role: account.RoleUser})
+	bob, _ := h.token(account.Token{Owner: "bob", Role: account.RoleUser})
+	for i, want := range []int{200, 200, 429} {
+		if rec := h.ask("POST", "/v1/sites", "", "Bearer "+ann); rec.Code != want {
+			t.Errorf("request %d: %d %s", i, rec.Code, rec.Body)
+		}
+	}
+	rec := h.ask("GET", "/v1/sites", "", "Bearer "+ann)
+	if after, err := strconv.Atoi(rec.Header().Get("Retry-After")); err != nil || after < 900 || after > 1000 {
+		t.Errorf("Retry-After %q", rec.Header().Get("Retry-After"))
+	}
+	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+bob); rec.Code != 200 {
+		t.Errorf("bob: %d", rec.Code)
+	}
+	if !strings.Contains(h.log.String(), "status=429 actor=ann") {
+		t.Errorf("the change that was refused has no audit line: %s", h.log)
+	}
+}
+
+// A bucket that is full again is forgotten, so that the door's memory is bounded by who asks now.
+func TestBucketsAreForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := NewDoor(nil, nil, nil, Limits{Rate: access.Rate{PerSecond: 1, Burst: 1}})
+		for id := range account.TokenID(manyUsed) {
+			d.take(id+1, time.Now())
+		}
+		<-time.After(time.Minute)
+		d.take(manyUsed+1, time.Now())
+		if len(d.used) != 1 {
+			t.Errorf("%d buckets are kept", len(d.used))
+		}
+	})
+}
+
+// The limit of a request's size is the door's or the route's, whichever is less.
+func TestMaxBody(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, Limits{MaxBody: 10})
+	ann, _ := h.token(account.Token{Owner: "ann", Role: account.RoleUser})
+	for body, want := range map[string]int{strings.Repeat("x", 10): 200, strings.Repeat("x", 11): 413} {
+		if rec := h.ask("POST", "/v1/sites", body, "Bearer "+ann); rec.Code != want {
+			t.Errorf("%d bytes: %d", len(body), rec.Code)
+		}
+	}
+}
+
+// Who has no token cannot hold up a connection by a body that never comes: the answer comes at once, and the connection
+// ends.
+func TestBodiesOfStrangersAreNotAwaited(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, Limits{})
+	s := httptest.NewServer(h.door)
+	defer s.Close()
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(answer, nil)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		t.Fatal(resp, err)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := answer.ReadByte(); err == nil {
+		t.Error("the connection goes on")
+	}
+}
+
+// Whatever is in the header, the door answers and nobody comes in by it.
+func FuzzAuthorization(f *testing.F) {
+	for _, seed := range []string{"", "Bearer ", "Bearer corral_", "bearer\tcorral_", "Bearer corral_" + strings.Repeat("A", 43), "Basic YTpi"} {
+		f.Add(seed)
+	}
+	db := storetest.OpenTest(f)
+	d := NewDoor(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { f.Error("it is let in") }), db, slog.New(slog.DiscardHandler), Limits{})
+	f.Fuzz(func(t *testing.T, header string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/sites", nil)
+		r.Header["Authorization"] = []string{header}
+		rec := httptest.NewRecorder()
+		d.ServeHTTP(rec, r)
+		if rec.Code != http.StatusUnauthorized {
+			t.Errorf("%q: %d", header, rec.Code)
+		}
+	})
+}

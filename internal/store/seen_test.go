@@ -1,0 +1,209 @@
+package store_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
+	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// as is a context in which a user asks.
+func as(t testing.TB, name string) context.Context {
+	return access.With(t.Context(), access.Caller{Name: name, Role: account.RoleUser})
+}
+
+func administrator(t testing.TB, name string) context.Context {
+	return access.With(t.Context(), access.Caller{Name: name, Role: account.RoleAdministrator})
+}
+
+// Of every kind of object with an owner a transaction finds and lists those that its caller sees, and no others:
+// whatever there is, and whoever asks.
+func TestTransactionsSeeTheirCallersObjects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owners := []string{"ann", "bob", "cat"}
+	var all [][2]string // owner and name of a cluster each
+	rapid.Check(t, func(rt *rapid.T) {
+		owner, name := rapid.SampledFrom(owners).Draw(rt, "owner"), rapid.StringMatching(`[a-z]{1,3}`).Draw(rt, "name")
+		ctx := as(t, owner)
+		err := w.db.Write(ctx, owner, func(tx *store.Tx) error {
+			return store.Done(tx.CreateCluster(corral.Cluster{Name: name, Owner: owner, Kind: corral.Embedded}))
+		})
+		there := slices.Contains(all, [2]string{owner, name})
+		if (corral.KindOf(err) == corral.Conflict) != there || err != nil && !there {
+			rt.Fatalf("%s makes %s: %v", owner, name, err)
+		}
+		if err == nil {
+			all = append(all, [2]string{owner, name})
+		}
+		asker := rapid.SampledFrom(owners).Draw(rt, "asker")
+		err = w.db.View(as(t, asker), func(tx *store.Tx) error {
+			list, err := tx.Clusters(store.Filter{})
+			for _, c := range list {
+				if c.Owner != asker {
+					rt.Errorf("%s is shown %+v", asker, c)
+				}
+			}
+			if want := count(all, asker); len(list) != want {
+				rt.Errorf("%s has %d clusters, is shown %d", asker, want, len(list))
+			}
+			c, missing := tx.ClusterNamed(name)
+			if found := missing == nil; found != slices.Contains(all, [2]string{asker, name}) || found && c.Owner != asker {
+				rt.Errorf("%s asks for %s: %+v, %v", asker, name, c, missing)
+			}
+			return err
+		})
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func count(all [][2]string, owner string) (n int) {
+	for _, a := range all {
+		if a[0] == owner {
+			n++
+		}
+	}
+	return n
+}
+
+// A name is its owner's; who has none of that name and sees several has to say which.
+func TestNamesAreTheirOwners(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, owner := range []string{"ann", "bob"} {
+		w.write(func(tx *store.Tx) error {
+			s := newSite("hpc")
+			s.Owner, s.Root = owner, "/srv/"+owner
+			return store.Done(tx.CreateSite(s))
+		})
+	}
+	for _, tt := range []struct {
+		ctx  context.Context
+		name string
+		want string
+		kind corral.Kind
+	}{
+		{as(t, "ann"), "hpc", "ann", ""},
+		{as(t, "bob"), "hpc", "bob", ""},
+		{as(t, "cat"), "hpc", "", corral.NotFound},
+		{as(t, ""), "hpc", "", corral.NotFound},
+		{administrator(t, "bob"), "hpc", "bob", ""},
+		{administrator(t, "cat"), "hpc", "", corral.Conflict},
+		{administrator(t, "cat"), "local", actor, ""},
+		{t.Context(), "hpc", "", corral.Conflict},
+	} {
+		err := w.db.View(tt.ctx, func(tx *store.Tx) error {
+			s, err := tx.SiteNamed(tt.name)
+			if s.Owner != tt.want {
+				t.Errorf("%s is %s's, want %s's", tt.name, s.Owner, tt.want)
+			}
+			return err
+		})
+		if corral.KindOf(err) != tt.kind {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.kind)
+		}
+	}
+}
+
+// A change by one user neither reaches nor counts another's: it is as if that were not there, attempts included.
+func TestChangesDoNotReachOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.createGlidein(w.newGlidein())
+	w.attempt(g, submitted, started)
+	err := w.db.Write(as(t, "bob"), "bob", func(tx *store.Tx) error {
+		_, err := tx.AskGlidein(g.ID, corral.AskCancel, "mine")
+		return err
+	})
+	if corral.KindOf(err) != corral.NotFound {
+		t.Errorf("another's glidein: %v", err)
+	}
+	for owner, want := range map[string]int{"bob": 0, actor: 1} {
+		err := w.db.View(as(t, owner), func(tx *store.Tx) error {
+			for _, brief := range []bool{false, true} {
+				list, err := tx.Glideins(store.GlideinFilter{InBrief: brief})
+				if err != nil || len(list) != want || want == 1 && len(list[0].Attempts) != 1 {
+					t.Errorf("%s, in brief %v: %+v, %v", owner, brief, list, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	// What must not be there twice is found whoever's it is.
+	err = w.db.View(as(t, "bob"), func(tx *store.Tx) error {
+		return store.Everywhere(tx, func() error {
+			_, err := tx.Glidein(g.ID)
+			return err
+		})
+	})
+	if err != nil {
+		t.Errorf("everywhere: %v", err)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	digest := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
+	made := account.Token{Name: "laptop", Owner: "ann", Role: account.RoleUser, Scopes: []string{"read"},
+		Grants: []account.Grant{account.GrantLocal}, Digest: digest("a"), ExpiresAt: time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)}
+	var k account.Token
+	w.write(func(tx *store.Tx) (err error) {
+		k, err = tx.CreateToken(made)
+		return err
+	})
+	w.refused(corral.Conflict, func(tx *store.Tx) error { return store.Done(tx.CreateToken(made)) })
+	again := made
+	again.Name = "other"
+	w.refused(corral.Conflict, func(tx *store.Tx) error { return store.Done(tx.CreateToken(again)) }) // its text is taken
+	w.view(func(tx *store.Tx) error {
+		got, err := tx.TokenOf(digest("a"))
+		if got.ID != k.ID || !got.ExpiresAt.Equal(made.ExpiresAt) || got.Scopes[0] != "read" || got.Grants[0] != account.GrantLocal {
+			t.Errorf("%+v", got)
+		}
+		return err
+	})
+	w.write(func(tx *store.Tx) error { return store.Done(tx.RevokeToken(k.ID, "stolen")) })
+	w.write(func(tx *store.Tx) error { return store.Done(tx.RevokeToken(k.ID, "again")) })
+	if got, want := w.story(corral.ObjectToken, int64(k.ID)), "create"; len(got) < len(want) {
+		t.Errorf("history %q", got)
+	}
+	again.Name, again.Digest = made.Name, digest("b")
+	w.write(func(tx *store.Tx) error { return store.Done(tx.CreateToken(again)) }) // the name is free again
+	w.view(func(tx *store.Tx) error {
+		for all, want := range map[bool]int{false: 1, true: 2} {
+			if list, err := tx.Tokens(store.Filter{All: all}); err != nil || len(list) != want {
+				t.Errorf("all %v: %+v, %v", all, list, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Names that two owners share lead each to the waits of their own attempts.
+func TestWaitsAreTheirOwners(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.attempt(w.createGlidein(w.newGlidein()), submitted, started)
+	w.view(func(tx *store.Tx) error {
+		for owner, want := range map[string]int{actor: 1, "bob": 0, "": 1} {
+			if waits, err := tx.Waits(store.WaitFilter{Name: "local", Owner: owner}); err != nil || len(waits) != want {
+				t.Errorf("%q: %+v, %v", owner, waits, err)
+			}
+		}
+		return nil
+	})
+}
