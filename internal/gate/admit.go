@@ -94,7 +94,9 @@ func (v visitor) mayEnter(cred port.Credentials) error {
 		return corral.ErrorAt(corral.Forbidden, at, "ended as %s", job.Outcome)
 	case cred.Role == wire.RolePilot:
 		return nil
-	case job.LeaseHolder == "" || cred.Holder != job.LeaseHolder:
+	case job.LeaseHolder == "": // adopted a moment ago: its workers may be quicker to try again than the pilot
+		return corral.ErrorAt(corral.Unavailable, at, "its pilot has not come back yet")
+	case cred.Holder != job.LeaseHolder:
 		return corral.ErrorAt(corral.Forbidden, at, "its lease is not held by this worker's pilot")
 	case v.cluster.Kind == corral.Condor:
 		return corral.ErrorAt(corral.Forbidden, at,

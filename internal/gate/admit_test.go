@@ -47,7 +47,7 @@ func TestAdmit(t *testing.T) {
 		{"an unknown attempt", credentials("corral-pilot-none", good.Tag, wire.RolePilot, "pilot-a"), corral.Unauthenticated, "not known"},
 		{"an attempt that is over", credentials(over.Tag, over.Tag, wire.RolePilot, "pilot-a"), corral.Forbidden, "ended as removed"},
 		{"a worker of another pilot", credentials(good.Tag, good.Tag, wire.RoleWorker, "pilot-b"), corral.Forbidden, "lease"},
-		{"a worker before any lease", credentials(other.Tag, other.Tag, wire.RoleWorker, ""), corral.Forbidden, "lease"},
+		{"a worker before any lease", credentials(other.Tag, other.Tag, wire.RoleWorker, "pilot-a"), corral.Unavailable, "its pilot has not come back"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
