@@ -37,7 +37,7 @@ type OutputPlace struct {
 
 // An OutputFile is how far the output of an attempt was told.
 type OutputFile struct {
-	Task    int   `json:"task"` // from 0, in the run's order
+	Index   int   `json:"index"` // of the task, from 0, in the run's order
 	Attempt int   `json:"attempt"`
 	Stdout  int64 `json:"stdout_bytes"`
 	Stderr  int64 `json:"stderr_bytes"`

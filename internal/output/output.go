@@ -181,9 +181,9 @@ func newTelling(
 	}
 	copy(t.told, since.Told)
 	for _, o := range since.Open {
-		if o.Task >= 0 && o.Task < len(tasks) {
+		if o.Index >= 0 && o.Index < len(tasks) {
 			o.Stdout, o.Stderr = max(0, o.Stdout), max(0, o.Stderr)
-			t.open[o.Task] = o
+			t.open[o.Index] = o
 		}
 	}
 	return t
@@ -226,7 +226,7 @@ func (t *telling) tell() (api.Output, error) {
 	for _, o := range t.open {
 		t.out.Next.Open = append(t.out.Next.Open, o)
 	}
-	slices.SortFunc(t.out.Next.Open, func(a, b api.OutputFile) int { return cmp.Compare(a.Task, b.Task) })
+	slices.SortFunc(t.out.Next.Open, func(a, b api.OutputFile) int { return cmp.Compare(a.Index, b.Index) })
 	if t.out.Pieces == nil {
 		t.out.Pieces = []api.OutputPiece{} // [] in JSON
 	}
@@ -245,7 +245,7 @@ func (t *telling) task(i int) error {
 	task := t.tasks[i]
 	o, begun := t.open[i]
 	if !begun || o.Attempt < 1 {
-		o = api.OutputFile{Task: i, Attempt: 1}
+		o = api.OutputFile{Index: i, Attempt: 1}
 	}
 	for o.Attempt <= task.Attempts {
 		ended := o.Attempt < task.Attempts || t.over(i)
@@ -259,7 +259,7 @@ func (t *telling) task(i int) error {
 		if !whole || !ended {
 			break
 		}
-		o = api.OutputFile{Task: i, Attempt: o.Attempt + 1}
+		o = api.OutputFile{Index: i, Attempt: o.Attempt + 1}
 	}
 	if o.Attempt > task.Attempts && t.over(i) {
 		t.told[i/8] |= 1 << (i % 8)
@@ -281,7 +281,7 @@ func (t *telling) attempt(o *api.OutputFile, ended bool) (whole bool, err error)
 			return false, nil
 		}
 		t.files--
-		task, most := t.tasks[o.Task].ID, t.bytes
+		task, most := t.tasks[o.Index].ID, t.bytes
 		text, err := t.read(File{task, o.Attempt, s.name, true}, *s.at, most)
 		if nothing(err) {
 			continue

@@ -51,6 +51,10 @@ var ranges = map[string]bounds{
 	"elements":          {most: 1 << 40}, // api.MaxArray has its own answer
 	"at_once":           {most: api.MaxArray},
 	"task":              {least: 1, most: 1 << 31},
+	"index":             {most: 1 << 31},
+	"attempt":           {most: 1 << 31},
+	"stdout_bytes":      {most: 1<<53 - 1},
+	"stderr_bytes":      {most: 1<<53 - 1},
 	"estimate_s":        {most: maxSpanS},
 	"time_limit_s":      {most: maxSpanS},
 	"grace_s":           {most: api.MaxGrace},
