@@ -63,7 +63,7 @@ build: ## corrald, corral, pilot and corral-slurm in bin/
 
 # What tests start (internal/programs): as users build it, and with the race detector.
 bin/test/plain:
-	$(GO) build -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald
+	$(GO) build -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald ./examples/provision
 	CGO_ENABLED=0 $(GO) build $(lean) -ldflags '-s -w' -o $@/ ./cmd/pilot ./cmd/corral-slurm
 
 bin/test/race: bin/test/plain

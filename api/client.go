@@ -15,6 +15,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/resend"
 )
 
 // answerTimeout bounds the wait for the beginning of an answer: the longest wait that a request may
@@ -172,7 +173,7 @@ const maxAnswer = 1 << 30
 
 // do sends a request and returns the body of its answer. An error answer is returned as *Problem.
 func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
-	ctx, sent := track(ctx)
+	ctx, sent := resend.Track(ctx)
 	req, err := c.request(ctx, do)
 	if err != nil {
 		return nil, err
@@ -188,7 +189,7 @@ func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
 		return nil, c.strange(do, "answered %s %s with something %w", do.method, do.path, tooLong)
 	}
 	if err != nil {
-		sent.unsure.Store(true)
+		sent.Broke()
 		return nil, c.lost(ctx, do, sent, err)
 	}
 	if resp.StatusCode >= 300 {
@@ -243,4 +244,20 @@ func (c *Client) strange(do call, format string, args ...any) error {
 		kind = corral.Unknown
 	}
 	return corral.ErrorAt(kind, c.server, format, args...)
+}
+
+// lost describes a request that got no answer: Unknown if it is a change and may have been done.
+func (c *Client) lost(ctx context.Context, do call, sent *resend.Sending, err error) error {
+	kind := corral.Unavailable
+	if do.method != http.MethodGet && sent.Unsure() {
+		kind = corral.Unknown
+	}
+	if kind == corral.Unavailable && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		kind = corral.Timeout
+	}
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err // what it says besides is said below, and its URL is not the user's
+	}
+	return corral.ErrorAt(kind, c.server, "no answer to %s %s: %w", do.method, do.path, err)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/resend"
 )
 
 // EventsMediaType is that of server-sent events (WHATWG HTML, section 9.2).
@@ -105,7 +106,7 @@ func (c *Client) Events(ctx context.Context, after int64, do func(Event) error) 
 		query.Set("after", strconv.FormatInt(after, 10))
 	}
 	what := call{method: http.MethodGet, path: "/v1/events", query: query}
-	ctx, sent := track(ctx)
+	ctx, sent := resend.Track(ctx)
 	req, err := c.request(ctx, what)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/resend"
 )
 
 // A waiting says what a wait is for.
@@ -15,7 +17,8 @@ type waiting[T any] struct {
 	progress func(T) Progress
 }
 
-// wait asks again and again, each time for as long as corrald lets it, until the object is there.
+// wait asks again and again, each time for as long as corrald lets it, until the object is there. Once it has had an
+// answer, it outlasts a restart of corrald.
 func wait[T any](ctx context.Context, c *Client, path string, w waiting[T]) (T, error) {
 	end := time.Now().Add(w.timeout)
 	for {
@@ -30,6 +33,7 @@ func wait[T any](ctx context.Context, c *Client, path string, w waiting[T]) (T, 
 		if err != nil {
 			return v, err
 		}
+		ctx = resend.Patiently(ctx)
 		switch p := w.progress(v); {
 		case p.Met:
 			return v, nil

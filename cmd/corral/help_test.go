@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -136,6 +137,45 @@ func TestManualHasNoOthers(t *testing.T) {
 	for _, heading := range regexp.MustCompile(`(?m)^# ([a-z ]*[a-z])`).FindAllStringSubmatch(manual, -1) {
 		if !known[heading[1]] {
 			t.Errorf("help.txt explains %q, which is not a command", heading[1])
+		}
+	}
+}
+
+// docs/api.md says what each verb ends with, in one table.
+func TestExitCodesOfEveryVerb(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## What each verb ends with\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := map[string]int{}
+	for line := range strings.Lines(section) {
+		if verbs, _, ok := strings.Cut(strings.TrimPrefix(line, "| `"), " | "); ok && strings.HasPrefix(line, "| `") {
+			for verb := range strings.SplitSeq(strings.TrimSuffix(verbs, "`"), "`, `") {
+				rows[verb]++
+			}
+		}
+	}
+	everyCommand(func(_ *cli.App, path []*cli.Command) {
+		if len(path) == 0 {
+			return
+		}
+		var names []string
+		for _, c := range path {
+			names = append(names, c.Name)
+		}
+		verb := strings.Join(names, " ")
+		noun := len(path[len(path)-1].Subcommands) > 0 // some nouns are verbs, too
+		if rows[verb] != 1 && !(noun && rows[verb] == 0) {
+			t.Errorf("%s is in %d rows", verb, rows[verb])
+		}
+		delete(rows, verb)
+	})
+	for verb := range rows {
+		if verb != "corral` and" {
+			t.Errorf("there is no verb %s", verb)
 		}
 	}
 }

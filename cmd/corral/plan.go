@@ -75,12 +75,6 @@ func planCommand(p *printer) *cli.Command {
 	}
 }
 
-func provisionCommand(p *printer) *cli.Command {
-	c := plans.verb("provision", printing((*api.Client).ProvisionPlan, one(p, planTable)))
-	c.Category = workflows
-	return c
-}
-
 // pilotFlags say what pilots a plan may have.
 func pilotFlags() []cli.Flag {
 	return []cli.Flag{

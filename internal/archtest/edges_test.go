@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"account", "condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
+	{"account", "condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/events", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/usages", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
-	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "internal/archtest", "internal/e2e"},
+	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -41,6 +41,7 @@ var edges = map[string]map[string]string{
 	"internal/pause":      {},
 	"internal/proc":       {},
 	"internal/programs":   {},
+	"internal/resend":     {},
 	"internal/version":    {},
 	"internal/xdg":        {},
 	"resubmit":            {},
@@ -92,7 +93,7 @@ var edges = map[string]map[string]string{
 		"workflow": "what is planned", root: "sites, waits, glideins",
 	},
 	"api": {
-		"account": "tokens", "cost": "ledgers", "internal/input": "bounds answers", "plan": "the goal of a plan", root: "the nouns double as wire types",
+		"account": "tokens", "cost": "ledgers", "internal/input": "bounds answers", "internal/resend": "sends again what got no answer", "plan": "the goal of a plan", root: "the nouns double as wire types",
 	},
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
@@ -137,7 +138,7 @@ var edges = map[string]map[string]string{
 		"gridsite": "the contract", "internal/input": "bounds key files", "internal/shell": "command lines", root: "error kinds",
 	},
 	"gridsite/survey": {"gridsite": "the contract", root: "facts of sites"},
-	"internal/follow": {"api": "asks corrald", root: "shows runs"},
+	"internal/follow": {"api": "asks corrald", "internal/resend": "outlasts a restart", root: "shows runs"},
 	"internal/slurm": {
 		"api": "asks corrald", "internal/disk": "replaces notes", "internal/input": "bounds notes",
 		"internal/pause": "before it asks again", "internal/slurm/job": "shows jobs",
@@ -221,6 +222,9 @@ var edges = map[string]map[string]string{
 	},
 	"embedded/link":   {"embedded/wire": "dials in", root: "lost hosts, error kinds"},
 	"examples/lambda": {}, // its test makes the workflow
+	"examples/provision": { // what everybody may import, and no more
+		"api": "asks corrald", "plan": "the goal", root: "nouns, error kinds",
+	},
 	"gridsite/fork": {
 		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
 		"gridsite/survey": "what the machine has", root: "error kinds",

@@ -22,7 +22,7 @@ var homes = map[string]home{
 	"github.com/getkin/kin-openapi":         {tests: true, why: "checks openapi.yaml against the routes that exist"},
 	"github.com/goccy/go-yaml":              {packages: []string{"cmd/corral"}, why: "-o yaml and -f FILE are matters of the command line; the wire is JSON"},
 	"github.com/google/go-cmp":              {tests: true, why: "says how two values differ"},
-	"github.com/hashicorp/go-retryablehttp": {packages: []string{"api", "staging"}, why: "the two that speak HTTP as a client"},
+	"github.com/hashicorp/go-retryablehttp": {packages: []string{"api", "internal/resend", "staging"}, why: "those that speak HTTP as a client"},
 	"github.com/hashicorp/yamux":            {packages: []string{"broker/relay"}, why: "many connections over one; both ends are ours"},
 	"github.com/jedib0t/go-pretty/v6":       {packages: []string{"cmd/corral"}, why: "tables for people"},
 	"github.com/jlaffaye/ftp":               {packages: []string{"staging/ftp"}, why: "FTP, which the pilot must not carry"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/resend"
 )
 
 // pace is how often corrald is asked for the run's counts.
@@ -34,7 +35,7 @@ func New(w io.Writer, look Look) View {
 }
 
 // Run shows r on view until it is over and returns it as it is then. When ctx ends first it returns
-// the last state seen and ctx's error; the run itself goes on.
+// the last state seen and ctx's error; the run itself goes on. A restart of corrald is waited for.
 func Run(ctx context.Context, cl *api.Client, r corral.Run, view View) (corral.Run, error) {
 	defer view.Close()
 	ticker := time.NewTicker(pace)
@@ -49,7 +50,7 @@ func Run(ctx context.Context, cl *api.Client, r corral.Run, view View) (corral.R
 			return r, ctx.Err()
 		case <-ticker.C:
 		}
-		next, err := cl.Run(ctx, r.ID)
+		next, err := cl.Run(resend.Patiently(ctx), r.ID)
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/resend"
 )
 
 // A Wait says what to wait for.
@@ -39,6 +40,7 @@ func Glidein(
 		if corral.KindOf(err) != corral.Timeout {
 			return g, err
 		}
+		ctx = resend.Patiently(ctx) // from the first answer on
 		view.Show(g, time.Now())
 		if wait.Timeout > 0 && time.Since(began) >= wait.Timeout {
 			return g, until.Late(until.Glidein(g), wait.Timeout)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/resend"
 )
 
 // outputWait is how long corrald may take to answer that there is nothing new.
@@ -23,6 +24,7 @@ func Outputs(ctx context.Context, cl *api.Client, id corral.RunID, show func(api
 		if err != nil {
 			return err
 		}
+		ctx = resend.Patiently(ctx) // from the first answer on
 		for _, piece := range out.Pieces {
 			if err := show(piece); err != nil {
 				return err

@@ -1,0 +1,29 @@
+#!/bin/sh
+# step.sh plan|provision|run|release WORKFLOW [STATUS]: one step of a workflow of steps, whose plan is in the file
+# WORKFLOW.plan. Each step may be repeated after whatever happened to it: a plan that is made is not made again, one
+# that is provisioned is not provisioned twice, and a run under the same key is the same run.
+set -eu
+file=$2.plan
+
+case $1 in
+plan)
+	if [ ! -s "$file" ]; then
+		corral plan "$2" --deadline "${DEADLINE:-1h}" -q >"$file.new"
+		mv "$file.new" "$file"
+	fi
+	;;
+provision) corral provision "$(cat "$file")" --wait --timeout 1h -q ;;
+run) corral run "$2" --label plan="$(cat "$file")" --key "run-$(cat "$file")" -q ;;
+release)
+	# It is the last step, after whatever has failed; then its STATUS is not 0, and it fails too.
+	if [ -s "$file" ]; then
+		corral plan release "$(cat "$file")" --wait --timeout 10m -q
+		mv "$file" "$file.released"
+	fi
+	exit "${3:-0}"
+	;;
+*)
+	echo "step.sh: no step $1" >&2
+	exit 2
+	;;
+esac

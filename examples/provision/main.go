@@ -1,0 +1,93 @@
+// Command provision is a program that provisions for itself: it plans pilots for a workflow, asks for them, runs the
+// workflow on them and lets them go. It uses nothing but what Corral has for everybody: the root package and api.
+//
+//	provision [-deadline D] WORKFLOW.json
+//
+// It prints the run's id. The exit code is that of corral for the same error (docs/api.md), and 0 only if every task
+// succeeded.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/plan"
+)
+
+func main() {
+	deadline := flag.Duration("deadline", time.Hour, "within which the workflow is to end")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := provision(ctx, flag.Arg(0), *deadline)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "provision:", err)
+		os.Exit(api.ExitCode(err))
+	}
+}
+
+// provision runs a workflow on pilots that are asked for it alone.
+func provision(ctx context.Context, file string, deadline time.Duration) error {
+	workflow, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	cl, err := api.New(os.Getenv("CORRAL_SERVER")) // unix:PATH, or a URL
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+
+	made, err := cl.CreatePlan(ctx, api.NewPlan{
+		WorkflowName: file, Workflow: workflow, Goal: plan.Goal{Deadline: corral.Seconds(deadline)},
+	}, "")
+	if err != nil {
+		return err
+	}
+	if made.State == corral.PlanInfeasible {
+		return corral.Errorf(corral.Unsatisfiable, "%s", made.Reason)
+	}
+	if _, err = cl.ProvisionPlan(ctx, made.ID); err == nil {
+		err = run(ctx, cl, made, file, workflow)
+	}
+	return errors.Join(err, release(ctx, cl, made.ID))
+}
+
+// run waits for the run's end. Workers may come later than the run: its tasks wait for them.
+func run(ctx context.Context, cl *api.Client, made corral.Plan, file string, workflow []byte) error {
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	r, err := cl.CreateRun(ctx, api.NewRun{
+		Workflow: workflow, WorkflowName: filepath.Base(file), SourceDir: dir,
+		Labels: map[string]string{"plan": strconv.FormatInt(int64(made.ID), 10)},
+	}, "")
+	if err != nil {
+		return err
+	}
+	fmt.Println(r.ID)
+	r, err = cl.WaitRun(ctx, r.ID, 0)
+	if err == nil && r.State != corral.RunSucceeded {
+		err = corral.Errorf(corral.Failed, "run %d is %s: %s", r.ID, r.State, r.Reason)
+	}
+	return err
+}
+
+// release lets the pilots go, also when the program was interrupted.
+func release(ctx context.Context, cl *api.Client, id corral.PlanID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	_, err := cl.ReleasePlan(ctx, id)
+	return err
+}
