@@ -41,6 +41,9 @@ func TestGlideinTokenTouchesNoOtherAds(t *testing.T) {
 	secret, _ := alone(t, p, "robbed", 1)
 	_, slot := alone(t, p, "victim", 2)
 	eventually(t, "the masters' ads", func() (bool, error) { return len(names(t, p.Tools(), "DaemonMaster")) == 3, nil })
+	eventually(t, "the victim's own ad", func() (bool, error) {
+		return senders(t, p, "StartD", "victim@glidein-2") != "", nil
+	})
 	thief := stranger(t, p, secret)
 	name, _ := slot.Text("Name")
 	address, _ := slot.Text("MyAddress")

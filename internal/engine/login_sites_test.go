@@ -47,12 +47,12 @@ func TestSSHSiteWaitsForLogin(t *testing.T) {
 	w.siteIs(locked.ID, corral.SiteReady)
 	w.until("the trouble to be over after the login", func() bool { return w.siteNow(locked.ID).Trouble == corral.SiteTrouble{} })
 
-	planned := corral.Site{Contact: d.Contact(), Batch: "fork", Root: filepath.Join(w.dir, "planned")}
+	planned := corral.Site{Owner: "local", Contact: d.Contact(), Batch: "fork", Root: filepath.Join(w.dir, "planned")}
 	var login *gridsite.LoginError
 	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); !errors.As(err, &login) || !login.Answerable {
 		t.Fatalf("CheckSite = %v, want a login that a person can help with", err)
 	}
-	if err := w.cfg.Reach.Login(t.Context(), corral.Site{Contact: d.Contact()}, answer, false); err != nil {
+	if err := w.cfg.Reach.Login(t.Context(), corral.Site{Owner: "local", Contact: d.Contact()}, answer, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.cfg.Reach.CheckSite(t.Context(), planned, false); err != nil {
