@@ -22,7 +22,7 @@ func alone(t *testing.T, p *Pool, name string, number int64) (secret string, slo
 		t.Fatal(err)
 	}
 	c := glidein(t, p, name)
-	c.Identity, c.Times.Update = token.Identity, 5*time.Minute
+	c.Identity, c.Times.Update = token.Identity, time.Minute
 	start(t, p, c, token.Secret())
 	eventually(t, name+" in the pool", func() (bool, error) {
 		slots := machine(t, p, name)
