@@ -6,7 +6,7 @@ GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
 # For each of some fifty parsers; make test-long takes five minutes for each.
-FUZZTIME ?= 5s
+FUZZTIME ?= 3s
 CASES ?= 1000
 ROUNDS ?= 1
 # How often corrald is killed while it revises a plan.
@@ -90,7 +90,7 @@ demo-condor: build ## the same on a real HTCondor pool, of packages made from De
 
 test: ## the tests that need only Go, with the race detector where there is a C compiler, in random order
 	@$(if $(compiler),,echo "There is no C compiler (gcc and libc6-dev): the tests run without the race detector.")
-	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 20m ./...
+	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 40m ./...
 
 test-sites: htcondor slurm peers prometheus networks ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
 	$(run_sites) -tags sites -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' $(call packages_of,$(site_files))
