@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
 # For each of some fifty parsers; make test-long takes five minutes for each.
 FUZZTIME ?= 3s
-CASES ?= 1000
+CASES ?= 500
 ROUNDS ?= 1
 # How often corrald is killed while it revises a plan.
 export KILLS ?= 1
@@ -112,7 +112,7 @@ test-long: ## all rounds of everything that may differ from one to the next; it 
 	$(MAKE) test-soak ROUNDS=3 KILLS=20 PLANS=100
 	$(MAKE) test-fuzz FUZZTIME=5m
 
-test-properties: ## CASES of each property: a thousand
+test-properties: ## CASES of each property: five hundred
 	$(GO) test -tags soak -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=$(CASES)
 
 test-crashes: htcondor slurm networks ## what is killed or started again, three times over
@@ -121,7 +121,7 @@ test-crashes: htcondor slurm networks ## what is killed or started again, three 
 
 test-soak: htcondor slurm peers networks ## outages and limits of real sites, and benchmarks in small, which take minutes
 	$(GO) test -vet=off -tags soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(counting_files)))$$' $(call packages_of,$(counting_files))
-	$(run_sites) -tags sites,soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(daemon_files)))$$' $(call packages_of,$(daemon_files))
+	$(run_sites) -tags sites,soak -parallel 4 -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(daemon_files)))$$' $(call packages_of,$(daemon_files))
 	$(tell_refused)
 
 test-fuzz: ## every parser, for FUZZTIME each
