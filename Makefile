@@ -121,7 +121,7 @@ test-crashes: htcondor slurm networks ## what is killed or started again, three 
 
 test-soak: htcondor slurm peers networks ## outages and limits of real sites, and benchmarks in small, which take minutes
 	$(GO) test -vet=off -tags soak -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(counting_files)))$$' $(call packages_of,$(counting_files))
-	$(run_sites) -tags sites,soak -parallel 4 -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(daemon_files)))$$' $(call packages_of,$(daemon_files))
+	$(run_sites) -tags sites,soak -parallel 3 -count=$(ROUNDS) -timeout 60m -run '^($(call names_in,$(daemon_files)))$$' $(call packages_of,$(daemon_files))
 	$(tell_refused)
 
 test-fuzz: ## every parser, for FUZZTIME each
