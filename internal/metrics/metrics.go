@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,8 +67,17 @@ func (m *Metrics) Handler() http.Handler {
 	})
 }
 
+// methods are those that routes have.
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+}
+
 // Answered counts a request.
 func (m *Metrics) Answered(method, route string, status int, took time.Duration) {
+	// Any word may be a method: those that no route has are one series, or clients could make as many as they like.
+	if !slices.Contains(methods, method) {
+		method = "other"
+	}
 	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
 	if route != "" {
 		m.answers.WithLabelValues(method, route).Observe(took.Seconds())
