@@ -1,7 +1,8 @@
 #!/bin/sh
 # step.sh plan|provision|run|release WORKFLOW [STATUS]: one step of a workflow of steps, whose plan is in the file
-# WORKFLOW.plan. Each step may be repeated after whatever happened to it: a plan that is made is not made again, one
-# that is provisioned is not provisioned twice, and a run under the same key is the same run.
+# WORKFLOW.plan. Each step may be repeated after whatever happened to it: a plan that is provisioned is not provisioned
+# twice, and a run of the same plan is the same run. A run that failed has let its pilots go; its next try begins with
+# a plan of its own.
 set -eu
 file=$2.plan
 
@@ -13,7 +14,10 @@ plan)
 	fi
 	;;
 provision) corral provision "$(cat "$file")" --wait --timeout 1h -q ;;
-run) corral run "$2" --label plan="$(cat "$file")" --key "run-$(cat "$file")" -q ;;
+run)
+	[ -s "$file" ] || { sh "$0" plan "$2" && sh "$0" provision "$2"; }
+	corral run "$2" --label plan="$(cat "$file")" --key "run-$(cat "$file")" --cancel-on-interrupt -q
+	;;
 release)
 	# It is the last step, after whatever has failed; then its STATUS is not 0, and it fails too.
 	if [ -s "$file" ]; then

@@ -1,5 +1,6 @@
 // Command provision is a program that provisions for itself: it plans pilots for a workflow, asks for them, runs the
-// workflow on them and lets them go. It uses nothing but what Corral has for everybody: the root package and api.
+// workflow on them and lets them go. It imports what Corral has for everybody: the root
+// package, api and plan.
 //
 //	provision [-deadline D] WORKFLOW.json
 //
@@ -77,7 +78,14 @@ func run(ctx context.Context, cl *api.Client, made corral.Plan, file string, wor
 		return err
 	}
 	fmt.Println(r.ID)
-	r, err = cl.WaitRun(ctx, r.ID, 0)
+	id := r.ID
+	r, err = cl.WaitRun(ctx, id, 0)
+	if ctx.Err() != nil { // interrupted: nobody would ever run the rest
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		_, cancelled := cl.CancelRun(bounded, id)
+		return errors.Join(err, cancelled)
+	}
 	if err == nil && r.State != corral.RunSucceeded {
 		err = corral.Errorf(corral.Failed, "run %d is %s: %s", r.ID, r.State, r.Reason)
 	}

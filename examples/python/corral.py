@@ -130,7 +130,11 @@ def provision(corral, file, deadline):
         run = corral.call("createRun", body={
             "workflow": workflow, "workflow_name": name, "source_dir": os.path.dirname(os.path.abspath(file)),
             "options": {}, "labels": {"plan": str(plan["id"])}})
-        return corral.wait_run(run["id"])
+        try:
+            return corral.wait_run(run["id"])
+        except KeyboardInterrupt:  # nobody would ever run the rest
+            corral.call("cancelRun", run["id"])
+            raise
     finally:
         corral.call("releasePlan", plan["id"])
 

@@ -1,6 +1,6 @@
 // Package resend sends requests to corrald again that got no answer, or came too often.
 //
-// How long, depends on who asks. Somebody who asks for the first time is told within seconds that nobody is there. Who
+// How long depends on who asks. Somebody who asks for the first time is told within seconds that nobody is there. Who
 // waits for something has heard of corrald before: its requests (Patiently) bear a minute of silence, also where the
 // socket is gone, which a corrald that ends in order removes. A request that changes something has a key, so that to
 // send it again is safe; whether it may have been done is what a Sending remembers.
@@ -99,7 +99,7 @@ func Patiently(ctx context.Context) context.Context {
 	return context.WithValue(ctx, patientKey{}, true)
 }
 
-// Track returns a context whose requests are remembered.
+// Track returns a context for one request, and what is remembered of its repetitions.
 func Track(ctx context.Context) (context.Context, *Sending) {
 	s := &Sending{begun: time.Now(), patient: ctx.Value(patientKey{}) != nil}
 	ctx = context.WithValue(ctx, sendingKey{}, s)
