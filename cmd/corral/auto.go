@@ -86,6 +86,11 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 	if err := a.predict(&in); err != nil {
 		return r, err
 	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	ctx, cancel := outlasting(ctx)
+	defer cancel()
 	provisioned, err := cl.ProvisionPlan(ctx, a.planned.ID)
 	if err != nil {
 		if planKey != "" && corral.KindOf(err) == corral.Conflict {

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -20,8 +21,9 @@ func main() {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		s := (<-signals).(syscall.Signal)
-		signal.Stop(signals) // a second one ends the program at once
 		cancel(signalled(s))
+		// A second one ends the program at once, unless a script that got the first one, too, has only passed it on.
+		time.AfterFunc(time.Second, func() { signal.Stop(signals) })
 	}()
 	os.Exit(run(ctx, os.Args, stdio{os.Stdin, os.Stdout, os.Stderr}))
 }

@@ -46,7 +46,7 @@ func runCommand(p *printer) *cli.Command {
 		),
 		Action: orDryRun(p, read, func(c *cli.Context) error {
 			auto := &autoRun{c: c, p: p}
-			create := (*api.Client).CreateRun
+			create := createRun
 			if c.Bool("auto") {
 				create = auto.create
 			}

@@ -56,7 +56,7 @@ func submitCommand(p *printer) *cli.Command {
 			progressFlag("wait, and "),
 			retriesFlag(0, ""), clusteringFlag(""),
 		}, runFlags(), []cli.Flag{labelFlag(), keyFlag(), timeoutFlag()}),
-		Action: orDryRun(p, read, creating(read, (*api.Client).CreateRun,
+		Action: orDryRun(p, read, creating(read, createRun,
 			func(c *cli.Context, cl *api.Client, r corral.Run) error { return beginSubmission(c, p, cl, r) })),
 	}
 }

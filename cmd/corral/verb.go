@@ -106,6 +106,24 @@ func creating[In, Out any](
 	}
 }
 
+// decided is how long the creation of something that goes on by itself outlasts an interrupt.
+const decided = 10 * time.Second
+
+// outlasting returns a context that ends a while after its parent. What an interrupt finds half made could be neither
+// told of nor cancelled.
+func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(decided, cancel) })
+	return lasting, func() { stop(); cancel() }
+}
+
+// createRun creates a run, also when it is interrupted meanwhile.
+func createRun(cl *api.Client, ctx context.Context, in api.NewRun, key string) (corral.Run, error) {
+	ctx, cancel := outlasting(ctx)
+	defer cancel()
+	return cl.CreateRun(ctx, in, key)
+}
+
 // one and many print by a table.
 func one[T any](p *printer, l listing[T]) func(T) error {
 	return func(v T) error { return show(p, v, l) }

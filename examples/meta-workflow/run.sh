@@ -7,11 +7,22 @@ set -eu
 workflow=${1:?which workflow? run.sh WORKFLOW [FLAGS OF corral plan]}
 shift
 
+# step runs a command that a signal ends at once. A shell hears of signals only after what it waits for in the
+# foreground, which may be hours.
+child=
+step() {
+	"$@" &
+	child=$!
+	wait "$child"
+	child=
+}
+
 plan=
 release() {
 	status=$?
 	trap '' HUP INT TERM # once is enough
 	trap - EXIT
+	[ -z "$child" ] || { kill "$child" && wait "$child"; } 2>/dev/null || true
 	[ -z "$plan" ] || corral plan release "$plan" --wait --timeout 10m -q >&2 || [ "$status" -ne 0 ] || status=1
 	exit "$status"
 }
@@ -23,5 +34,5 @@ trap 'exit 143' TERM
 # Exit code 3 means that no plan reaches the goal: such a plan has an id, too, and nothing to let go.
 made=$(corral plan "$workflow" "$@" -q)
 plan=$made
-corral provision "$plan" --wait --timeout 1h -q >&2
-corral run "$workflow" --label plan="$plan" --cancel-on-interrupt -q
+step corral provision "$plan" --wait --timeout 1h -q >&2
+step corral run "$workflow" --label plan="$plan" --cancel-on-interrupt -q

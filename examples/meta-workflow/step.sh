@@ -16,7 +16,8 @@ plan)
 provision) corral provision "$(cat "$file")" --wait --timeout 1h -q ;;
 run)
 	[ -s "$file" ] || { sh "$0" plan "$2" && sh "$0" provision "$2"; }
-	corral run "$2" --label plan="$(cat "$file")" --key "run-$(cat "$file")" --cancel-on-interrupt -q
+	# In place of the shell, which would not pass on that it is to end.
+	exec corral run "$2" --label plan="$(cat "$file")" --key "run-$(cat "$file")" --cancel-on-interrupt -q
 	;;
 release)
 	# It is the last step, after whatever has failed; then its STATUS is not 0, and it fails too.

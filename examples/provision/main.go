@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -70,21 +71,24 @@ func run(ctx context.Context, cl *api.Client, made corral.Plan, file string, wor
 	if err != nil {
 		return err
 	}
-	r, err := cl.CreateRun(ctx, api.NewRun{
+	n := api.NewRun{
 		Workflow: workflow, WorkflowName: filepath.Base(file), SourceDir: dir,
 		Labels: map[string]string{"plan": strconv.FormatInt(int64(made.ID), 10)},
-	}, "")
-	if err != nil {
-		return err
 	}
-	fmt.Println(r.ID)
-	id := r.ID
-	r, err = cl.WaitRun(ctx, id, 0)
-	if ctx.Err() != nil { // interrupted: nobody would ever run the rest
+	key := rand.Text() // the same request under the same key makes one run
+	r, err := cl.CreateRun(ctx, n, key)
+	if err == nil {
+		fmt.Println(r.ID)
+		r, err = cl.WaitRun(ctx, r.ID, 0)
+	}
+	if ctx.Err() != nil { // interrupted, perhaps before it had the run's id: nobody would ever run the rest
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		_, cancelled := cl.CancelRun(bounded, id)
-		return errors.Join(err, cancelled)
+		r, again := cl.CreateRun(bounded, n, key)
+		if again == nil {
+			_, again = cl.CancelRun(bounded, r.ID)
+		}
+		return errors.Join(err, again)
 	}
 	if err == nil && r.State != corral.RunSucceeded {
 		err = corral.Errorf(corral.Failed, "run %d is %s: %s", r.ID, r.State, r.Reason)

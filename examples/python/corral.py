@@ -125,15 +125,19 @@ def provision(corral, file, deadline):
         "workflow": workflow, "workflow_name": name, "goal": {"deadline_s": deadline}})
     if plan["state"] == "INFEASIBLE":
         raise SystemExit(plan["reason"])
-    try:
-        corral.call("provisionPlan", plan["id"])
-        run = corral.call("createRun", body={
+    key = uuid.uuid4().hex  # the same request under the same key makes one run
+
+    def create():
+        return corral.call("createRun", key=key, body={
             "workflow": workflow, "workflow_name": name, "source_dir": os.path.dirname(os.path.abspath(file)),
             "options": {}, "labels": {"plan": str(plan["id"])}})
+
+    try:
+        corral.call("provisionPlan", plan["id"])
         try:
-            return corral.wait_run(run["id"])
-        except KeyboardInterrupt:  # nobody would ever run the rest
-            corral.call("cancelRun", run["id"])
+            return corral.wait_run(create()["id"])
+        except KeyboardInterrupt:  # perhaps before it had the run's id: nobody would ever run the rest
+            corral.call("cancelRun", create()["id"])
             raise
     finally:
         corral.call("releasePlan", plan["id"])
