@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/internal/fault"
 )
 
 // Tools runs the commands of a release on one pool, as one user. HTCondor's own libraries are not linked: its commands
@@ -59,7 +60,7 @@ func (t Tools) Run(ctx context.Context, stdin []byte, tool string, args ...strin
 	cmd.Stdin = bytes.NewReader(stdin)
 	stdout, stderr := output{most: maxOutput, overflow: cancel}, output{most: maxOutput, overflow: cancel}
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	err := fault.Do(ctx, point(tool), func(context.Context) error { return cmd.Run() })
 	if err == nil {
 		return stdout.text.Bytes(), nil
 	}
@@ -82,6 +83,25 @@ func (t Tools) Run(ctx context.Context, stdin []byte, tool string, args ...strin
 const maxOutput = 512 << 20
 
 var errOutput = fmt.Errorf("it printed more than %d MiB", maxOutput>>20)
+
+// point is where a command can be made to fail.
+func point(tool string) fault.Point {
+	switch tool {
+	case "condor_master":
+		return fault.PoolMaster
+	case "condor_reconfig":
+		return fault.PoolConfigure
+	case "condor_submit":
+		return fault.PoolSubmit
+	case "condor_rm":
+		return fault.PoolRemove
+	case "condor_qedit":
+		return fault.PoolChange
+	case "condor_token_create", "condor_token_fetch":
+		return fault.PoolToken
+	}
+	return fault.PoolAsk
+}
 
 // output keeps what a command prints, up to most bytes.
 type output struct {

@@ -26,6 +26,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/descriptor"
+	"github.com/corral-pilot/corral/internal/fault"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
@@ -70,6 +71,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 				return checkConfig(stdout, c, s)
 			}
 			lg := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.logLevel}))
+			if err := fault.Set(c.String("faults"), lg); err != nil {
+				return corral.ErrorAt(corral.Invalid, "--faults", "%w", err)
+			}
 			return serve(c.Context, lg, s)
 		},
 	}
@@ -110,6 +114,8 @@ func flags(l xdg.Layout) []cli.Flag {
 			"(default: what it listens on)"),
 		text("metrics-listen", "", "answer Prometheus on `HOST:PORT`, at /metrics and nothing else; anybody who can "+
 			"connect may read names of sites and clusters (default: not; the API has /metrics, too)"),
+		&cli.StringFlag{Name: "faults", EnvVars: variables("faults"), Hidden: true,
+			Usage: "actions that are to fail, for tests (internal/fault)"},
 		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),
 			Usage: "how long a silent worker keeps its tasks"},
 		&cli.DurationFlag{Name: "poll", Value: 2 * time.Second, EnvVars: variables("poll"),

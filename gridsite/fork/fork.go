@@ -21,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/gridsite/survey"
+	"github.com/corral-pilot/corral/internal/fault"
 )
 
 // usualGrace is how long what a job leaves running, or a job whose walltime is over, has between SIGTERM and SIGKILL.
@@ -67,7 +68,8 @@ func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, erro
 	if err != nil {
 		return "", err
 	}
-	out, err := b.Run(ctx, submitScript, files, spec.Tag, dir, jobdir.Seconds(spec.Walltime), jobdir.Seconds(b.grace))
+	out, err := b.Run(ctx, fault.SiteSubmit, submitScript, files, spec.Tag, dir, jobdir.Seconds(spec.Walltime),
+		jobdir.Seconds(b.grace))
 	if err != nil {
 		return "", fmt.Errorf("submitting %s: %w", spec.Tag, err)
 	}
@@ -88,7 +90,7 @@ func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.Jo
 	if err := b.Admits(tags...); err != nil {
 		return nil, err
 	}
-	out, err := b.Run(ctx, pollScript, jobdir.Lines(tags))
+	out, err := b.Run(ctx, fault.SitePoll, pollScript, jobdir.Lines(tags))
 	if err != nil {
 		return nil, fmt.Errorf("polling: %w", err)
 	}
@@ -106,7 +108,7 @@ func (b *Batch) Cancel(ctx context.Context, tag string, grace time.Duration) err
 
 // CancelMany ends some jobs at a time.
 func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Duration) error {
-	return b.Each(ctx, "cancelling", eachScript, tags, atOnce, cancelScript, jobdir.Seconds(grace))
+	return b.Each(ctx, fault.SiteCancel, eachScript, tags, atOnce, cancelScript, jobdir.Seconds(grace))
 }
 
 // Forget refuses a job that has not ended. With the last job it removes root, if nothing else is in it.
@@ -116,7 +118,7 @@ func (b *Batch) Forget(ctx context.Context, tag string) error {
 
 // ForgetMany forgets some jobs at a time.
 func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
-	return b.Each(ctx, "forgetting", eachScript, tags, atOnce, jobdir.Forget, rand.Text())
+	return b.Each(ctx, fault.SiteForget, eachScript, tags, atOnce, jobdir.Forget, rand.Text())
 }
 
 // parsePoll reads what poll.sh prints. It takes nothing that is not whole, because an answer that was cut short must

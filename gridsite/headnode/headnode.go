@@ -21,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
+	"github.com/corral-pilot/corral/internal/fault"
 )
 
 // Node is the head node of one site, and the root there.
@@ -45,13 +46,13 @@ func script(name string) string {
 }
 
 // run runs a script with the root as its first argument.
-func (n *Node) run(ctx context.Context, name string, args ...string) error {
-	return n.try(ctx, append([]string{"sh", "-c", script("lib") + script(name), name, n.root}, args...)...)
+func (n *Node) run(ctx context.Context, at fault.Point, name string, args ...string) error {
+	return n.try(ctx, at, append([]string{"sh", "-c", script("lib") + script(name), name, n.root}, args...)...)
 }
 
 // try runs a command. Its failure is a *Refused with its last words.
-func (n *Node) try(ctx context.Context, argv ...string) error {
-	res, err := n.conn.Run(ctx, gridsite.Command{Argv: argv})
+func (n *Node) try(ctx context.Context, at fault.Point, argv ...string) error {
+	res, err := gridsite.Run(ctx, n.conn, at, gridsite.Command{Argv: argv})
 	if err == nil && res.Exit != 0 {
 		return &gridsite.Refused{Text: gridsite.LastLine(append(res.Stdout, res.Stderr...))}
 	}
@@ -68,7 +69,7 @@ func flag(yes bool) string {
 
 // Check makes and removes a directory in the nearest ancestor of the root that exists.
 func (n *Node) Check(ctx context.Context, c gridsite.Claim) error {
-	return n.run(ctx, "check", c.Owner, flag(c.Before))
+	return n.run(ctx, fault.SiteCheck, "check", c.Owner, flag(c.Before))
 }
 
 // Boot needs room for the mark and the program. It is asked before any job, so it is where a site that is full, or
@@ -78,7 +79,7 @@ func (n *Node) Boot(ctx context.Context, program string, c gridsite.Claim, open 
 		return err
 	}
 	dir := path.Join(n.root, path.Dir(program))
-	err := n.run(ctx, "boot", dir, c.Owner)
+	err := n.run(ctx, fault.SiteBoot, "boot", dir, c.Owner)
 	if err != nil {
 		err = fmt.Errorf("making %s: %w", dir, err)
 	} else if err = n.put(ctx, program, 0o700, open); isFull(err) {
@@ -89,7 +90,7 @@ func (n *Node) Boot(ctx context.Context, program string, c gridsite.Claim, open 
 	if c.Before || !errors.As(err, new(*gridsite.Refused)) {
 		return err
 	}
-	if left := n.run(ctx, "abandon"); left != nil {
+	if left := n.run(ctx, fault.SiteAbandon, "abandon"); left != nil {
 		err = fmt.Errorf("%w (and something is left there: %w)", err, left)
 	}
 	return err
@@ -111,7 +112,8 @@ func (n *Node) put(ctx context.Context, name string, mode fs.FileMode, open func
 		return fmt.Errorf("opening what belongs to %s: %w", name, err)
 	}
 	defer f.Close()
-	return n.conn.Put(ctx, path.Join(n.root, name), mode, f)
+	return gridsite.Put(ctx, n.conn, fault.SitePut,
+		gridsite.File{Path: path.Join(n.root, name), Mode: mode, Content: f})
 }
 
 // Push leaves the archive beside where the package will be.
@@ -121,7 +123,7 @@ func (n *Node) Push(ctx context.Context, name, unless string, open func() (io.Re
 	if there, err := n.Has(ctx, unless, false); there || err != nil {
 		return at, err
 	}
-	if err := n.try(ctx, "mkdir", "-p", "--", path.Dir(file)); err != nil {
+	if err := n.try(ctx, fault.SiteMake, "mkdir", "-p", "--", path.Dir(file)); err != nil {
 		return "", fmt.Errorf("making %s: %w", path.Dir(file), err)
 	}
 	return at, n.put(ctx, name, 0o600, open)
@@ -129,17 +131,20 @@ func (n *Node) Push(ctx context.Context, name, unless string, open func() (io.Re
 
 // Replace writes into the job's directory.
 func (n *Node) Replace(ctx context.Context, tag, name string, content []byte) error {
-	return n.conn.Put(ctx, path.Join(jobdir.Path(n.root, tag), name), 0o600, bytes.NewReader(content))
+	return gridsite.Put(ctx, n.conn, fault.SiteReplace, gridsite.File{
+		Path: path.Join(jobdir.Path(n.root, tag), name), Mode: 0o600, Content: bytes.NewReader(content),
+	})
 }
 
 // Sweep leaves an unmarked root alone that was never ours.
 func (n *Node) Sweep(ctx context.Context, before bool) error {
-	return n.run(ctx, "sweep", flag(before))
+	return n.run(ctx, fault.SiteSweep, "sweep", flag(before))
 }
 
 // Platform needs nothing there but a POSIX shell: no binary of ours can be sent before the answer is known.
 func (n *Node) Platform(ctx context.Context) (corral.Platform, error) {
-	res, err := n.conn.Run(ctx, gridsite.Command{Argv: []string{"sh", "-c", script("platform")}})
+	res, err := gridsite.Run(ctx, n.conn, fault.SitePlatform,
+		gridsite.Command{Argv: []string{"sh", "-c", script("platform")}})
 	if err != nil {
 		return corral.Platform{}, fmt.Errorf("asking for the platform: %w", err)
 	}
@@ -160,7 +165,7 @@ func (n *Node) Sees(ctx context.Context, file string) (bool, error) { return n.t
 
 // test runs test(1) at the site; its status is the answer.
 func (n *Node) test(ctx context.Context, args ...string) (bool, error) {
-	res, err := n.conn.Run(ctx, gridsite.Command{Argv: append([]string{"test"}, args...)})
+	res, err := gridsite.Run(ctx, n.conn, fault.SiteTest, gridsite.Command{Argv: append([]string{"test"}, args...)})
 	if err != nil {
 		return false, fmt.Errorf("running test at the site: %w", err)
 	}
@@ -169,7 +174,7 @@ func (n *Node) test(ctx context.Context, args ...string) (bool, error) {
 
 // Ping runs true there.
 func (n *Node) Ping(ctx context.Context) error {
-	_, err := n.conn.Run(ctx, gridsite.Command{Argv: []string{"true"}})
+	_, err := gridsite.Run(ctx, n.conn, fault.SitePing, gridsite.Command{Argv: []string{"true"}})
 	return err
 }
 
@@ -182,14 +187,14 @@ func (n *Node) Start(ctx context.Context, program string, args ...string) (grids
 	if !ok {
 		return nil, corral.Errorf(corral.Unsatisfiable, "the way there holds no program with live input and output")
 	}
-	return conn.Stream(ctx, gridsite.Command{Argv: append([]string{path.Join(n.root, program)}, args...)})
+	return gridsite.Start(ctx, conn, gridsite.Command{Argv: append([]string{path.Join(n.root, program)}, args...)})
 }
 
 // Expand asks a login shell.
 func (n *Node) Expand(ctx context.Context, variable string) (string, error) {
 	mark := rand.Text() // what stands before it is the profile's
 	argv := []string{"sh", "-lc", `printf %s "$1"; printenv "$2"`, "sh", mark, variable}
-	res, err := n.conn.Run(ctx, gridsite.Command{Argv: argv})
+	res, err := gridsite.Run(ctx, n.conn, fault.SiteExpand, gridsite.Command{Argv: argv})
 	if err != nil || res.Exit != 0 {
 		return "", err
 	}

@@ -31,6 +31,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/fault"
 	"github.com/corral-pilot/corral/internal/shell"
 )
 
@@ -120,9 +121,9 @@ func (d Dirs) Admits(tags ...string) error {
 // Run runs a script at the site, with root as its first argument, and returns what it printed. Exit 3 is the site's no,
 // in the words that the script left on stderr; 4 says that there is no such file; every other status that the dialect's
 // Answer gives no meaning is an error after which we do not know what happened.
-func (d Dirs) Run(ctx context.Context, script string, stdin io.Reader, args ...string) ([]byte, error) {
+func (d Dirs) Run(ctx context.Context, at fault.Point, script string, stdin io.Reader, args ...string) ([]byte, error) {
 	argv := append([]string{"sh", "-c", script, "corral", d.root}, args...)
-	res, err := d.conn.Run(ctx, gridsite.Command{Argv: argv, Stdin: stdin})
+	res, err := gridsite.Run(ctx, d.conn, at, gridsite.Command{Argv: argv, Stdin: stdin})
 	if err == nil && res.Exit != 0 && d.answer != nil {
 		err = d.answer(res.Exit, res.Stderr)
 	}
@@ -170,7 +171,7 @@ func (d Dirs) Read(ctx context.Context, tag, name string) ([]byte, error) {
 	if err := errors.Join(d.Admits(tag), checkName(name)); err != nil {
 		return nil, err
 	}
-	out, err := d.Run(ctx, readScript, nil, tag, name, strconv.Itoa(MaxRead))
+	out, err := d.Run(ctx, fault.SiteRead, readScript, nil, tag, name, strconv.Itoa(MaxRead))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s of %s: %w", name, tag, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/fault"
 	"github.com/corral-pilot/corral/internal/input"
 )
 
@@ -28,7 +29,7 @@ func (d Dirs) Tags(ctx context.Context) ([]string, error) {
 	if err := d.Admits(); err != nil {
 		return nil, err
 	}
-	out, err := d.Run(ctx, listScript, nil)
+	out, err := d.Run(ctx, fault.SiteList, listScript, nil)
 	if err != nil {
 		return nil, fmt.Errorf("listing jobs: %w", err)
 	}
@@ -54,13 +55,17 @@ func Lines(words []string) io.Reader {
 	return strings.NewReader(strings.Join(words, "\n") + "\n")
 }
 
-// Each runs a script that does something for every tag. The script prints TAG WHY for each one for which it did not,
-// then "end"; what is the word for it in errors.
-func (d Dirs) Each(ctx context.Context, what, script string, tags []string, args ...string) error {
+// doing is what errors call it.
+var doing = map[fault.Point]string{fault.SiteCancel: "cancelling", fault.SiteForget: "forgetting"}
+
+// Each runs a script that does something for every tag, as its point says. The script prints TAG WHY for each one for
+// which it did not, then "end".
+func (d Dirs) Each(ctx context.Context, at fault.Point, script string, tags []string, args ...string) error {
+	what := doing[at]
 	if err := d.Admits(tags...); err != nil {
 		return err
 	}
-	out, err := d.Run(ctx, script, Lines(tags), args...)
+	out, err := d.Run(ctx, at, script, Lines(tags), args...)
 	if err != nil {
 		return fmt.Errorf("%s %d jobs: %w", what, len(tags), err)
 	}
@@ -92,7 +97,7 @@ func (d Dirs) ReadMany(ctx context.Context, tags, names []string) (map[string]ma
 		}
 	}
 	args := append([]string{strconv.Itoa(gridsite.MaxReadMany / 512)}, names...)
-	out, err := d.Run(ctx, readManyScript, Lines(tags), args...)
+	out, err := d.Run(ctx, fault.SiteRead, readManyScript, Lines(tags), args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading files of %d jobs: %w", len(tags), err)
 	}

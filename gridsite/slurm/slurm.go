@@ -32,6 +32,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
+	"github.com/corral-pilot/corral/internal/fault"
 )
 
 // usualGrace is how long what a job leaves running, or a job whose walltime is over, has between SIGTERM and SIGKILL.
@@ -94,7 +95,7 @@ func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, erro
 		return "", err
 	}
 	args := append([]string{spec.Tag, dir, strconv.Itoa(spec.GPUs)}, options...)
-	out, err := b.Run(ctx, submitScript, files, args...)
+	out, err := b.Run(ctx, fault.SiteSubmit, submitScript, files, args...)
 	if err != nil {
 		return "", fmt.Errorf("submitting %s: %w", spec.Tag, err)
 	}
@@ -115,7 +116,7 @@ func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.Jo
 	if err := b.Admits(tags...); err != nil {
 		return nil, err
 	}
-	out, err := b.Run(ctx, pollScript, jobdir.Lines(tags))
+	out, err := b.Run(ctx, fault.SitePoll, pollScript, jobdir.Lines(tags))
 	if err != nil {
 		return nil, fmt.Errorf("polling: %w", err)
 	}
@@ -124,7 +125,7 @@ func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.Jo
 		return nil, corral.Errorf(corral.Unknown, "polling: %w", err)
 	}
 	if gone := seen.gone(tags); len(gone) > 0 {
-		out, err := b.Run(ctx, lostScript, jobdir.Lines(gone))
+		out, err := b.Run(ctx, fault.SiteLost, lostScript, jobdir.Lines(gone))
 		if err != nil {
 			return nil, fmt.Errorf("asking what became of %d jobs: %w", len(gone), err)
 		}
@@ -150,7 +151,7 @@ func (b *Batch) Cancel(ctx context.Context, tag string, grace time.Duration) err
 
 // CancelMany ends jobs with one command at the site, and asks squeue for all of them together.
 func (b *Batch) CancelMany(ctx context.Context, tags []string, grace time.Duration) error {
-	return b.Each(ctx, "cancelling", cancelScript, tags, jobdir.Seconds(grace))
+	return b.Each(ctx, fault.SiteCancel, cancelScript, tags, jobdir.Seconds(grace))
 }
 
 // CancelJobs asks Slurm to end jobs, and does not wait until they have ended.
@@ -160,7 +161,7 @@ func (b *Batch) CancelJobs(ctx context.Context, ids []string) error {
 			return corral.ErrorAt(corral.Invalid, "id", "%q is not the id of a job", id)
 		}
 	}
-	if _, err := b.Run(ctx, endScript, nil, ids...); err != nil {
+	if _, err := b.Run(ctx, fault.SiteEnd, endScript, nil, ids...); err != nil {
 		return fmt.Errorf("cancelling jobs: %w", err)
 	}
 	return nil
@@ -173,7 +174,7 @@ func (b *Batch) Forget(ctx context.Context, tag string) error {
 
 // ForgetMany forgets jobs with one command at the site.
 func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
-	return b.Each(ctx, "forgetting", forgetScript, tags, jobdir.Forget, rand.Text())
+	return b.Each(ctx, fault.SiteForget, forgetScript, tags, jobdir.Forget, rand.Text())
 }
 
 // Check asks Slurm whether it would take the job, with sbatch --test-only, and leaves nothing behind.
@@ -184,7 +185,7 @@ func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
 	}
 	args := append([]string{spec.Tag, strconv.Itoa(spec.GPUs)}, options...)
 	batch := filesOf(b, spec)[jobdir.Control+"/batch"]
-	if _, err := b.Run(ctx, tryScript, bytes.NewReader(batch), args...); err != nil {
+	if _, err := b.Run(ctx, fault.SiteTry, tryScript, bytes.NewReader(batch), args...); err != nil {
 		return fmt.Errorf("trying a job like %s: %w", spec.Tag, err)
 	}
 	return nil

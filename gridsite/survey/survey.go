@@ -21,6 +21,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/fault"
 )
 
 //go:embed lib.sh
@@ -32,7 +33,7 @@ func Ask(ctx context.Context, conn gridsite.Conn, root, setup, script string) (S
 	facts := corral.SiteFacts{At: time.Now().UTC().Truncate(time.Second)}
 	mark := "corral-" + rand.Text()
 	argv := []string{"sh", "-c", setup + lib + script, "survey", mark, path.Clean(root)}
-	res, err := conn.Run(ctx, gridsite.Command{Argv: argv})
+	res, err := gridsite.Run(ctx, conn, fault.SiteSurvey, gridsite.Command{Argv: argv})
 	if err != nil {
 		return nil, facts, fmt.Errorf("asking the site what it is like: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"account", "condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
+	{"account", "condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
@@ -35,6 +35,7 @@ var edges = map[string]map[string]string{
 	"internal/cgroup":     {},
 	"internal/descriptor": {},
 	"internal/disk":       {},
+	"internal/fault":      {},
 	"internal/input":      {}, // kinds of errors are for who knows whose input it is
 	"internal/netns":      {},
 	"internal/node":       {},
@@ -48,6 +49,7 @@ var edges = map[string]map[string]string{
 	"task":                {},
 
 	"condor": {
+		"internal/fault": "the door",
 		"condor/classad": "ads of jobs and daemons", "condor/quote": "values of submit descriptions",
 		"internal/shell": "a plugin's script",
 	}, // HTCondor, and no noun of ours
@@ -98,7 +100,7 @@ var edges = map[string]map[string]string{
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
-	"gridsite":           {"internal/shell": "commands to show", root: "the nouns, error kinds"},
+	"gridsite":           {"internal/fault": "the door", "internal/shell": "commands to show", root: "the nouns, error kinds"},
 	"clustering":         {"dag": "levels, chains, labels", root: "how tasks become jobs"},
 	"internal/access":    {"account": "tokens, roles, grants", root: "error kinds"},
 	"internal/execution": {"dag": "ranks, frontier", "task": "causes", root: "counts and reports of runs, workers"},
@@ -113,7 +115,8 @@ var edges = map[string]map[string]string{
 	"internal/runas": {root: "error kinds"},
 	"internal/usage": {root: "ids of jobs"},
 	"internal/store": {
-		"account": "tokens", "cost": "ledgers", "internal/access": "whose objects a transaction sees", "internal/disk": "locks the database",
+		"internal/fault": "the door",
+		"account":        "tokens", "cost": "ledgers", "internal/access": "whose objects a transaction sees", "internal/disk": "locks the database",
 		"internal/usage": "what was held and taken", root: "what it stores, and the rules by which it changes",
 	},
 	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
@@ -128,7 +131,8 @@ var edges = map[string]map[string]string{
 		"internal/pause": "before another try", root: "error kinds, lost hosts",
 	},
 	"gridsite/jobdir": {
-		"gridsite": "the contract", "internal/input": "bounds what sites send", "internal/shell": "commands of jobs",
+		"internal/fault": "the door",
+		"gridsite":       "the contract", "internal/input": "bounds what sites send", "internal/shell": "commands of jobs",
 		root: "error kinds",
 	},
 	"gridsite/local": {
@@ -137,7 +141,7 @@ var edges = map[string]map[string]string{
 	"gridsite/ssh": {
 		"gridsite": "the contract", "internal/input": "bounds key files", "internal/shell": "command lines", root: "error kinds",
 	},
-	"gridsite/survey": {"gridsite": "the contract", root: "facts of sites"},
+	"gridsite/survey": {"internal/fault": "the door", "gridsite": "the contract", root: "facts of sites"},
 	"internal/follow": {"api": "asks corrald", "internal/resend": "outlasts a restart", root: "shows runs"},
 	"internal/slurm": {
 		"api": "asks corrald", "internal/disk": "replaces notes", "internal/input": "bounds notes",
@@ -226,14 +230,17 @@ var edges = map[string]map[string]string{
 		"api": "asks corrald", "plan": "the goal", root: "nouns, error kinds",
 	},
 	"gridsite/fork": {
-		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
+		"internal/fault": "the door",
+		"gridsite":       "the contract", "gridsite/jobdir": "where its jobs are",
 		"gridsite/survey": "what the machine has", root: "error kinds",
 	},
 	"gridsite/headnode": {
-		"gridsite": "the contract", "gridsite/jobdir": "where tokens are replaced", root: "platforms, error kinds",
+		"internal/fault": "the door",
+		"gridsite":       "the contract", "gridsite/jobdir": "where tokens are replaced", root: "platforms, error kinds",
 	},
 	"gridsite/slurm": {
-		"gridsite": "the contract", "gridsite/jobdir": "where its jobs are",
+		"internal/fault": "the door",
+		"gridsite":       "the contract", "gridsite/jobdir": "where its jobs are",
 		"gridsite/survey": "what the cluster has", "internal/shell": "command lines", root: "what its options are called",
 	},
 	"internal/pilot/process": {
@@ -246,7 +253,8 @@ var edges = map[string]map[string]string{
 		"staging": "installs packages", root: "outcomes",
 	},
 	"internal/depot": {
-		"gridsite": "brings packages to sites", "internal/order": "orders of setup jobs, what mirrors did",
+		"internal/fault": "the door",
+		"gridsite":       "brings packages to sites", "internal/order": "orders of setup jobs, what mirrors did",
 		"internal/reconcile": "what clusters need at a site", "internal/store": "the catalog",
 		"internal/version": "names the worker package", "packages": "builds and checks packages",
 		"packages/htcondor": "finds releases", "staging": "the mirror", root: "packages, mirrors, sites",
@@ -510,6 +518,7 @@ var edges = map[string]map[string]string{
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
+		"internal/fault":     "the door",
 		"internal/access":    "names of owners",
 		"internal/central":   "lets others in",
 		"internal/scale":     "keeps workers at what queues can use",

@@ -2,6 +2,7 @@ package condorpool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -120,7 +121,12 @@ func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
 		return err
 	}
 	from := time.Now()
-	if err := restart(ctx, pool); err != nil {
+	err = restart(ctx, pool)
+	if unanswered(err) && ctx.Err() == nil { // the pool may be there, or half of it: whatever there is ends first
+		k.lg.Warn("the start of a pool got no answer, and is tried once more", "error", err)
+		err = restart(ctx, pool)
+	}
+	if err != nil {
 		return k.fail(ctx, c, err)
 	}
 	took := time.Since(from).Round(time.Millisecond)
@@ -177,6 +183,11 @@ func restart(ctx context.Context, pool *condor.Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	return pool.Start(ctx)
+}
+
+// unanswered reports whether a start failed for want of an answer: HTCondor has not said no, and time has not run out.
+func unanswered(err error) bool {
+	return err != nil && !errors.As(err, new(*condor.Refused)) && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // stop ends a pool within stopTime. What has not ended then is killed.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/fault"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/packages"
@@ -244,7 +245,9 @@ func (c *Catalog) download(ctx context.Context, s packages.Signed, urls []string
 	}
 	defer os.RemoveAll(tmp)
 	archive := filepath.Join(tmp, "archive")
-	tries, err := c.fetch.Fetch(ctx, staging.Source{Package: s.Package, URLs: urls}, archive)
+	tries, err := fault.At(ctx, fault.Download, func(ctx context.Context) ([]staging.Try, error) {
+		return c.fetch.Fetch(ctx, staging.Source{Package: s.Package, URLs: urls}, archive)
+	})
 	if err != nil {
 		return tries, err
 	}

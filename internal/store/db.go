@@ -43,6 +43,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/fault"
 )
 
 // DB is an open database. Its methods may be called from any goroutine.
@@ -198,7 +199,8 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx
 	if t.broken != nil {
 		return fmt.Errorf("committing after a failure: %w", t.broken)
 	}
-	if err := tx.Commit(); err != nil {
+	commit := func(context.Context) error { return tx.Commit() }
+	if err := fault.Do(ctx, fault.StoreWrite, commit); err != nil {
 		return corral.Errorf(corral.Unavailable, "committing to the database: %w", err)
 	}
 	if t.wrote {

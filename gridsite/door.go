@@ -1,0 +1,34 @@
+package gridsite
+
+import (
+	"context"
+	"io"
+	"io/fs"
+
+	"github.com/corral-pilot/corral/internal/fault"
+)
+
+// Everything that is asked of a site with a Conn goes through one of these, so that it can be made to fail at its
+// point.
+
+// Run runs a command.
+func Run(ctx context.Context, conn Conn, at fault.Point, cmd Command) (Result, error) {
+	return fault.At(ctx, at, func(ctx context.Context) (Result, error) { return conn.Run(ctx, cmd) })
+}
+
+// A File is what Put writes.
+type File struct {
+	Path    string
+	Mode    fs.FileMode
+	Content io.Reader
+}
+
+// Put writes a file.
+func Put(ctx context.Context, conn Conn, at fault.Point, f File) error {
+	return fault.Do(ctx, at, func(ctx context.Context) error { return conn.Put(ctx, f.Path, f.Mode, f.Content) })
+}
+
+// Start starts a command with live input and output.
+func Start(ctx context.Context, conn Streamer, cmd Command) (Stream, error) {
+	return fault.At(ctx, fault.SiteRelay, func(ctx context.Context) (Stream, error) { return conn.Stream(ctx, cmd) })
+}
