@@ -11,6 +11,7 @@ CASES ?= 500
 ROUNDS ?= 1
 # How often corrald is killed while it revises a plan.
 export KILLS ?= 1
+export FAULTS ?= one
 export PLANS ?= 4
 
 # Programs and tests do not know where they were built: another clone of the same commit finds them in Go's cache.
@@ -109,7 +110,7 @@ test-more: test-properties test-soak test-fuzz test-arm64 ## the longer checks a
 test-long: ## all rounds of everything that may differ from one to the next; it takes hours
 	$(MAKE) test-properties CASES=10000
 	$(MAKE) test-crashes
-	$(MAKE) test-soak ROUNDS=3 KILLS=20 PLANS=100
+	$(MAKE) test-soak ROUNDS=3 KILLS=20 PLANS=100 FAULTS=all
 	$(MAKE) test-fuzz FUZZTIME=5m
 
 test-properties: ## CASES of each property: five hundred
