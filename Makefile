@@ -11,7 +11,10 @@ CASES ?= 500
 ROUNDS ?= 1
 # How often corrald is killed while it revises a plan.
 export KILLS ?= 1
+# What goes wrong with each action that leaves corrald: one kind of fault, or all.
 export FAULTS ?= one
+# Sites of a virtual day.
+export SITES ?= 2
 export PLANS ?= 4
 
 # Programs and tests do not know where they were built: another clone of the same commit finds them in Go's cache.
@@ -110,7 +113,7 @@ test-more: test-properties test-soak test-fuzz test-arm64 ## the longer checks a
 test-long: ## all rounds of everything that may differ from one to the next; it takes hours
 	$(MAKE) test-properties CASES=10000
 	$(MAKE) test-crashes
-	$(MAKE) test-soak ROUNDS=3 KILLS=20 PLANS=100 FAULTS=all
+	$(MAKE) test-soak ROUNDS=3 KILLS=20 PLANS=100 FAULTS=all SITES=20
 	$(MAKE) test-fuzz FUZZTIME=5m
 
 test-properties: ## CASES of each property: five hundred
