@@ -8,6 +8,8 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
 # For each of some fifty parsers; make test-long takes five minutes for each.
 FUZZTIME ?= 3s
 CASES ?= 500
+# How many steps a case has on average that is a list of them: a hundred thousand in all.
+STEPS ?= 250
 ROUNDS ?= 1
 # How often corrald is killed while it revises a plan.
 export KILLS ?= 1
@@ -116,8 +118,8 @@ test-long: ## all rounds of everything that may differ from one to the next; it 
 	$(MAKE) test-soak ROUNDS=3 KILLS=20 PLANS=100 FAULTS=all SITES=20
 	$(MAKE) test-fuzz FUZZTIME=5m
 
-test-properties: ## CASES of each property: five hundred
-	$(GO) test -tags soak -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=$(CASES)
+test-properties: ## CASES of each property, five hundred, of STEPS each where they are lists
+	$(GO) test -tags soak -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=$(CASES) -rapid.steps=$(STEPS)
 
 test-crashes: htcondor slurm networks ## what is killed or started again, three times over
 	$(run_sites) -tags sites -count=3 -timeout 60m -run '$(crashes)' $(call packages_of,$(crash_files))

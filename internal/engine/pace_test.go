@@ -239,25 +239,6 @@ func TestWorkersThatComeAndGoCostNoPolls(t *testing.T) {
 	}
 }
 
-// A job of tomorrow, by a clock that was set back since, is looked up for no longer than others.
-func TestUnansweredSince(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	l := &watch{missing: map[string]time.Time{"looked up": now}}
-	for _, tt := range []struct {
-		name, tag     string
-		created, want time.Time
-	}{
-		{"not polled", "new", now, now},
-		{"polled", "looked up", now.Add(-time.Minute), now.Add(-time.Minute)},
-		{"polled, and of tomorrow", "looked up", now.Add(24 * time.Hour), now},
-	} {
-		if got := l.unansweredSince(corral.Job{Tag: tt.tag, CreatedAt: tt.created}); !got.Equal(tt.want) {
-			t.Errorf("%s: since %s, want %s", tt.name, got, tt.want)
-		}
-	}
-}
-
 // A trouble that lasted is in the site's history once it is over; one that passed at once is not.
 func TestTroubleThatLastedIsTold(t *testing.T) {
 	t.Parallel()

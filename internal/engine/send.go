@@ -54,9 +54,8 @@ func (s *sender) intend(ctx context.Context, w turn, a reconcile.Submit) (job co
 // longer: what the step's poll knew of it was adopted already; what it did not know is submitted again, under the same
 // tag.
 func (s *sender) waits(w turn, a reconcile.Resume) bool {
-	since := s.watch.unansweredSince(a.Job)
 	switch {
-	case w.now.Sub(since) < visibility || s.tokens.early(w.now, find(w.Glideins, a.Job.Glidein)):
+	case s.watch.missing.MayCome(a.Job.Tag, w.now) || s.tokens.early(w.now, find(w.Glideins, a.Job.Glidein)):
 		return true // each poll adopts it if it shows up
 	case !s.line.polled: // look first
 		s.line.pace.lookAgain()
@@ -84,6 +83,7 @@ func (s *sender) send(ctx context.Context, w turn, job corral.Job) (corral.JobEv
 	if err := s.avoid(ctx, w.Site, job, &spec); err != nil {
 		return corral.JobEvent{}, err
 	}
+	s.watch.missing.Forget(job.Tag) // if this answer is lost, the batch system may hide the job from now on
 	id, err := s.submit(ctx, job, spec)
 	if refused := refusal(err); refused != nil {
 		return corral.JobEvent{

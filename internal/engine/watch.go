@@ -16,9 +16,6 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// visibility is how long the fork dialect may hide a job it accepted.
-const visibility = 5 * time.Second
-
 // Statuses are what batch systems say of jobs, by tag.
 type statuses map[string]gridsite.JobStatus
 
@@ -28,7 +25,7 @@ type watch struct {
 	line     *line
 	clusters *gate.Clusters
 
-	missing  map[string]time.Time       // :: tag → since when the site has not known it
+	missing  reconcile.Missing          // since when the site has not known jobs
 	pruned   map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
 	hopeless map[corral.JobID]time.Time // :: job that waits → since when the site has said that it never starts
 	reports  map[string]order.Report    // :: tag → what an ended job said, until that is recorded
@@ -38,7 +35,7 @@ type watch struct {
 func newWatch(way *line, clusters *gate.Clusters) *watch {
 	return &watch{
 		line: way, clusters: clusters,
-		missing: map[string]time.Time{},
+		missing: reconcile.Missing{},
 		pruned:  map[string]time.Time{},
 		reports: map[string]order.Report{},
 		worked:  map[string]time.Time{},
@@ -47,7 +44,7 @@ func newWatch(way *line, clusters *gate.Clusters) *watch {
 
 // drop forgets what was remembered of a job while it was alive.
 func (h *watch) drop(j corral.Job) {
-	delete(h.missing, j.Tag)
+	h.missing.Forget(j.Tag)
 	delete(h.reports, j.Tag)
 }
 
@@ -101,10 +98,7 @@ func (h *watch) sightings(
 		said, read := left[j.Tag]
 		switch {
 		case !there:
-			if h.missing[j.Tag].IsZero() {
-				h.missing[j.Tag] = now.UTC()
-			}
-			seen[j.Tag] = reconcile.Sighting{Missing: h.missing[j.Tag], Visibility: visibility}
+			seen[j.Tag] = h.missing.Unseen(j.Tag, now.UTC())
 			continue
 		case st.Phase != gridsite.Ended:
 			seen[j.Tag] = sighting(st)
@@ -114,7 +108,7 @@ func (h *watch) sightings(
 			s.Node = gate.NodeName(string(said.node))
 			seen[j.Tag] = s
 		}
-		delete(h.missing, j.Tag)
+		h.missing.Forget(j.Tag)
 	}
 	return seen, nil
 }
@@ -131,14 +125,6 @@ func sighting(st gridsite.JobStatus) reconcile.Sighting {
 		StartedAt: st.StartedAt.UTC(),
 		EndedAt:   st.EndedAt.UTC(),
 	}
-}
-
-// unansweredSince is since when the site has had time to show a job.
-func (h *watch) unansweredSince(job corral.Job) time.Time {
-	if missing, ok := h.missing[job.Tag]; ok && missing.Before(job.CreatedAt) { // the clock was set back
-		return missing
-	}
-	return job.CreatedAt
 }
 
 // prune ends jobs that came in under the tag of another one: the answer to their submission was lost, and they were not
@@ -162,7 +148,7 @@ func (h *watch) prune(ctx context.Context, now time.Time, live []corral.Job, kno
 				}
 			}
 			for _, id := range known[j.Tag].Extra {
-				if now.Sub(h.pruned[id]) > visibility {
+				if now.Sub(h.pruned[id]) > reconcile.Visibility {
 					ids, of = append(ids, id), append(of, j)
 				}
 			}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -188,25 +189,34 @@ func (b *batch) wish() {
 
 // check looks at what must hold at each moment.
 func (b *batch) check() {
+	if broken := limitBroken(b.now, b.World, b.asked); broken != "" {
+		b.Fatalf("%s", broken)
+	}
+}
+
+// limitBroken says which bound of a site is not kept: how many attempts wait or run there, how fast they were asked
+// for, or how many of them belong to one glidein.
+func limitBroken(now time.Time, w World, asked []time.Time) string {
 	var l corral.Load
-	for _, a := range b.attempts() {
+	for _, a := range w.attempts() {
 		l = l.Add(a)
 	}
-	if m := b.Site.Limits; m.MaxQueued > 0 && l.Queued > m.MaxQueued || m.MaxRunning > 0 && l.Queued+l.Running > m.MaxRunning {
-		b.Fatalf("%+v is above %+v", l, m)
+	if m := w.Site.Limits; m.MaxQueued > 0 && l.Queued > m.MaxQueued || m.MaxRunning > 0 && l.Queued+l.Running > m.MaxRunning {
+		return fmt.Sprintf("%+v is above %+v", l, m)
 	}
 	lately := 0
-	for _, at := range b.asked {
-		if !at.After(b.now) && b.now.Sub(at) < SubmitWindow {
+	for _, at := range asked {
+		if !at.After(now) && now.Sub(at) < SubmitWindow {
 			lately++
 		}
 	}
 	if lately > SubmitMost {
-		b.Fatalf("%d attempts were asked for in the %s before %s", lately, SubmitWindow, b.now)
+		return fmt.Sprintf("%d attempts were asked for in the %s before %s", lately, SubmitWindow, now)
 	}
-	for _, g := range b.Glideins {
+	for _, g := range w.Glideins {
 		if n := len(g.Live()); n > 2 || n == 2 && g.Overlap == 0 {
-			b.Fatalf("glidein %d has %d attempts at once", g.ID, n)
+			return fmt.Sprintf("glidein %d has %d attempts at once", g.ID, n)
 		}
 	}
+	return ""
 }

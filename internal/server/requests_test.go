@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -235,41 +234,4 @@ func TestConcurrentRequestsWithOneKey(t *testing.T) {
 	if list := must(f.Glideins(t.Context(), api.Filter{}))(t); len(list) != 1 {
 		t.Errorf("%d glideins, want 1", len(list))
 	}
-}
-
-// FuzzRequests: whatever is asked, the answer is what OpenAPI promises, and never a defect.
-func FuzzRequests(f *testing.F) {
-	fix := start(f)
-	fix.readySite(f)
-	fix.server.Stop() // nobody waits
-	h := checked(f, fix.server)
-	f.Add("POST", "/v1/glideins", "", glideinBody)
-	f.Add("POST", "/v1/glideins", "", `{"walltime_s": 1e300, "not_before": "x", "labels": {"": null}}`)
-	f.Add("POST", "/v1/glideins", "", `{"hosts": 1, "hosts": [], "not_before": {}, "ccb": [[null]], "cpus": -0}`)
-	f.Add("POST", "/v1/sites", "", `{"name": "a", "contact": "local:", "batch": "fork", "root": "/a/../b"}`)
-	f.Add("POST", "/v1/clusters", "x=1", `{"name": "b", "kind": "embedded"}`)
-	f.Add("POST", "/v1/runs", "", `{"workflow": `+chain+`, "options": {"clustering": "horizontal=-1"}}`)
-	f.Add("POST", "/v1/runs/1/cancel", "", "")
-	planned := `{"workflow": ` + string(fan(2, 60))
-	f.Add("POST", "/v1/plans", "", planned+`, "goal": {"deadline_s": 1e-9, "confidence": 0.99}, "sites": [""]}`)
-	f.Add("POST", "/v1/plans", "", planned+`, "goal": {"budget": {"amount": 0.000001, "unit": "ch"}}, "host_cpus": 65536}`)
-	f.Add("POST", "/v1/plans", "", `{"workflow": `+string(fan(1, 1e9))+`, "goal": {"objective": "cpus", "deadline_s": 9}}`)
-	f.Add("POST", "/v1/plans", "", `{"workflow": `+chain+`, "default_runtime_s": 0.0001, "goal": {"tradeoff": 1}}`)
-	f.Add("POST", "/v1/plans/1/provision", "", "")
-	f.Add("DELETE", "/v1/plans/1", "", "")
-	f.Add("GET", "/v1/sites/local", "wait=READY&timeout_s=1e400", "")
-	f.Add("GET", "/v1/glideins", "label==&after=9223372036854775807&limit=1000", "")
-	f.Add("GET", "/v1/glideins/1/log", "file=../order.json&attempt=-1", "")
-	f.Add("GET", "/v1/runs/1/tasks/..%2f/log", "file=stdout", "")
-	f.Add("DELETE", "/v1/sites/local", "force=1", "null")
-	f.Fuzz(func(t *testing.T, method, path, query, body string) {
-		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", strings.NewReader(body))
-		r.Method, r.URL = method, &url.URL{Path: "/" + strings.TrimPrefix(path, "/"), RawQuery: query}
-		r.Header.Set("Content-Type", "application/json")
-		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, r)
-		if rec.Code >= 500 && rec.Code != http.StatusServiceUnavailable {
-			t.Errorf("%s %s?%s %q answered %d: %s", method, path, query, body, rec.Code, fix.log)
-		}
-	})
 }

@@ -1,0 +1,264 @@
+package reconcile
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// The invariants, by the names that a failure has. Some are looked for in what is there after each step (check), the
+// others where they are broken.
+const (
+	neverTwo      = "never two live jobs of an attempt"
+	nothingIsOver = "nothing is done to what is over"
+	twiceIsOnce   = "deciding twice changes nothing"
+	comesToRest   = "everything comes to rest when faults stop"
+	limitsKept    = "limits are kept"
+	nothingLeft   = "a removed site has nothing left on it"
+)
+
+// check fails with each invariant that is broken.
+func (f *faulty) check(t *rapid.T) {
+	f.checkAlone()
+	f.checkLimits()
+	f.checkRemoved()
+	for name, how := range f.wrong {
+		t.Errorf("%s: %s", name, how)
+	}
+}
+
+// checkAlone: at a site that hides a job no longer than it may, an attempt has one live job, and that is known. Where a
+// submission arrives after it was given up there may be two, of which one starts workers.
+func (f *faulty) checkAlone() {
+	works, there := map[string]*theirJob{}, map[string]*theirJob{}
+	recorded := f.live()
+	for _, j := range f.site.live(nil) {
+		tag := j.of.Tag
+		if j.works {
+			if other := works[tag]; other != nil {
+				f.breaks(neverTwo, fmt.Sprintf("%s and %s both work", other, j))
+			}
+			works[tag] = j
+		}
+		if j.stray != "" {
+			continue
+		}
+		if other := there[tag]; other != nil {
+			f.breaks(neverTwo, fmt.Sprintf("%s and %s are both there", other, j))
+		}
+		there[tag] = j
+		if !slices.ContainsFunc(recorded, func(r corral.Job) bool { return r.Tag == tag }) {
+			f.breaks(neverTwo, fmt.Sprintf("%s lives, and is recorded as over", j))
+		}
+	}
+}
+
+// doubles looks whether a job that is about to be submitted has been at the site for so long that it must have been
+// seen, however it came there. Beside one that could not be known of the new one is no better: the end of the first may
+// be taken for its own.
+func (f *faulty) doubles(j corral.Job) (stray string) {
+	for _, other := range f.site.jobs {
+		if other.of.Tag != j.Tag {
+			continue
+		}
+		if !other.vanished && f.site.clock.Sub(other.arrived) >= Visibility {
+			f.breaks(neverTwo, fmt.Sprintf("%s is submitted again, and %s has been there since %s", calls(j), other, other.arrived))
+		}
+		if other.stray != "" {
+			stray = "it came in beside " + other.String()
+		}
+	}
+	return stray
+}
+
+// spareTheOver: no action is about an object that has ended.
+func (f *faulty) spareTheOver(actions []Action) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case Submit:
+			if _, err := f.glidein(a.Glidein); a.Kind == corral.PilotJob && err != nil || f.Site.State.Terminal() {
+				f.breaks(nothingIsOver, fmt.Sprintf("%s job of glidein %d at a site that is %s", a.Kind, a.Glidein, f.Site.State))
+			}
+		case Resume:
+			f.spare(a, a.Job)
+		case Renew:
+			f.spare(a, a.Job)
+		case Drain:
+			f.spare(a, a.Job)
+		case Cancel:
+			f.spare(a, a.Job)
+		case AskGlidein:
+			if _, err := f.glidein(a.Glidein); err != nil {
+				f.breaks(nothingIsOver, fmt.Sprintf("glidein %d is asked to %s", a.Glidein, a.Ask))
+			}
+		case Settle:
+			if _, err := f.glidein(a.Glidein); err != nil {
+				f.breaks(nothingIsOver, fmt.Sprintf("glidein %d is settled", a.Glidein))
+			}
+		case MoveSite, UsePackage, Sweep:
+			if f.Site.State.Terminal() {
+				f.breaks(nothingIsOver, fmt.Sprintf("%T at a site that is %s", a, f.Site.State))
+			}
+		}
+	}
+}
+
+func (f *faulty) spare(a Action, j corral.Job) {
+	if !f.find(j.ID).Live() {
+		f.breaks(nothingIsOver, fmt.Sprintf("%T of %s", a, calls(j)))
+	}
+}
+
+// heard looks through what is entered into histories: nothing leaves a last state. A user may have a site removed that
+// has failed.
+func (f *faulty) heard(entries []corral.Entry) {
+	for _, e := range entries {
+		over := e.Object == corral.ObjectJob && e.From == string(corral.JobEnded) ||
+			e.Object == corral.ObjectGlidein && corral.GlideinState(e.From).Terminal() ||
+			e.Object == corral.ObjectSite && e.From == string(corral.SiteDeleted)
+		if over {
+			f.breaks(nothingIsOver, fmt.Sprintf("%s %d: %s, %s → %s", e.Object, e.Of, e.Event, e.From, e.To))
+		}
+	}
+}
+
+// decideTwice: to decide does not change the world, and says the same again; and once it is recorded what is to be
+// done, and before the site has said anything, nothing is asked for a second time, and soon nothing is recorded.
+func (f *faulty) decideTwice() {
+	before := copyOf(f.World)
+	first := Decide(f.now, f.World)
+	if again := Decide(f.now, f.World); !reflect.DeepEqual(first, again) {
+		f.breaks(twiceIsOnce, fmt.Sprintf("first %q, then %q", kinds(first), kinds(again)))
+	}
+	if !reflect.DeepEqual(before, copyOf(f.World)) {
+		f.breaks(twiceIsOnce, "the decision has changed the world")
+	}
+	const rounds = 6
+	asked, next := map[string]bool{}, f.lastJob
+	for range rounds {
+		recorded := 0
+		for _, a := range Decide(f.now, before) {
+			c, ok := a.(Change)
+			if s, submits := a.(Submit); submits {
+				next++
+				s.ID, s.Tag = next, fmt.Sprintf("job-%d", next)
+				c = s
+				what := fmt.Sprintf("the %s job %s of glidein %d", s.Kind, s.Package, s.Glidein)
+				if asked[what] {
+					f.breaks(twiceIsOnce, what+" is asked for twice")
+				}
+				asked[what] = true
+			}
+			if ok {
+				entries, _ := before.Apply(c, f.now) // refused: the action before it has moved the world on
+				recorded += len(entries)
+			}
+		}
+		if recorded == 0 {
+			return
+		}
+	}
+	f.breaks(twiceIsOnce, fmt.Sprintf("after %d times still %q", rounds, kinds(Decide(f.now, before))))
+}
+
+// checkRest: at rest nothing is half done. Each job that is recorded as alive is at the site, and no other.
+func (f *faulty) checkRest() {
+	for _, j := range f.live() {
+		there := f.site.live(func(s *theirJob) bool { return s.of.Tag == j.Tag })
+		if len(there) != 1 || j.Asked != corral.AskNothing || j.State != corral.JobRunning {
+			f.breaks(comesToRest, fmt.Sprintf("%s is %s, asked to %q, and has %d jobs at the site", calls(j), j.State, j.Asked, len(there)))
+		}
+	}
+	for _, g := range f.Glideins {
+		if !g.State.Terminal() && g.Asked != corral.AskNothing {
+			f.breaks(comesToRest, fmt.Sprintf("glidein %d is %s, asked to %s", g.ID, g.State, g.Asked))
+		}
+	}
+	switch f.Site.State {
+	case corral.SiteReady, corral.SiteFailed, corral.SiteDeleted:
+	default:
+		f.breaks(comesToRest, "the site is "+string(f.Site.State))
+	}
+	if f.Site.State == corral.SiteDeleted && len(f.site.live(func(s *theirJob) bool { return s.stray == "" })) > 0 {
+		f.breaks(nothingLeft, "its jobs live on")
+	}
+}
+
+// checkLimits: neither what is recorded nor what is really there is more than the site allows.
+func (f *faulty) checkLimits() {
+	if broken := limitBroken(f.now, f.World, f.asked); broken != "" {
+		f.breaks(limitsKept, broken)
+	}
+	waits, all := 0, 0
+	for _, j := range f.site.live(func(j *theirJob) bool { return j.of.Kind == corral.PilotJob && j.stray == "" }) {
+		if all++; j.started.IsZero() {
+			waits++
+		}
+	}
+	if m := f.Site.Limits; m.MaxQueued > 0 && waits > m.MaxQueued || m.MaxRunning > 0 && all > m.MaxRunning {
+		f.breaks(limitsKept, fmt.Sprintf("%d pilots wait at the site, and there are %d, above %+v", waits, all, m))
+	}
+}
+
+// wants: another attempt is asked for only as often as the glidein's policy says. With an overlap the attempts do not
+// end in their order, and only the expired ones are told apart.
+func (f *faulty) wants(a Submit) {
+	if a.Kind != corral.PilotJob {
+		tries := 0
+		for i := len(f.Jobs) - 1; i >= 0 && f.Jobs[i].Kind == a.Kind && f.Jobs[i].Outcome != corral.OutcomeDone; i-- {
+			tries++
+		}
+		if a.Move == "" && tries >= maxSiteJobs { // with a move a user has asked once more
+			f.breaks(limitsKept, fmt.Sprintf("%s job number %d in a row", a.Kind, tries+1))
+		}
+		return
+	}
+	f.asked = append(f.asked, f.now)
+	g, err := f.glidein(a.Glidein)
+	if err != nil {
+		return
+	}
+	fate, live := f.fates[g.ID], len(g.Live())
+	switch p := g.Resubmit; {
+	case p.Mode != resubmit.Forever && fate.expired+live > p.Limit,
+		g.Overlap == 0 && (fate.final || fate.failures > p.Retries):
+		f.breaks(limitsKept, fmt.Sprintf("glidein %d gets another attempt after %+v, %d alive, by %+v", g.ID, *fate, live, p))
+	}
+}
+
+// count counts the end of an attempt for wants.
+func (f *faulty) count(g corral.GlideinID, e corral.JobEvent) {
+	fate := f.fates[g]
+	switch {
+	case fate == nil || e.Outcome == corral.OutcomeDuplicate: // no attempt, or one that says nothing
+	case e.Outcome == corral.OutcomeExpired:
+		fate.expired, fate.failures = fate.expired+1, 0
+	case e.Transient:
+		fate.failures++
+	default:
+		fate.final = true
+	}
+}
+
+// checkRemoved: what was removed, and not by force, has neither a job nor a file there.
+func (f *faulty) checkRemoved() {
+	if f.Site.State != corral.SiteDeleted || f.forced {
+		return
+	}
+	var left []string
+	for _, j := range f.site.live(func(j *theirJob) bool { return j.stray == "" }) {
+		left = append(left, j.String())
+	}
+	if f.site.installed {
+		left = append(left, "its root directory")
+	}
+	if len(left) > 0 {
+		f.breaks(nothingLeft, strings.Join(left, ", "))
+	}
+}
