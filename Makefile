@@ -5,6 +5,10 @@
 GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
+NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+# Where the Debian package goes, and for which of Go's architectures it is.
+DEB ?= build
+DEB_ARCH ?= $(shell $(GO) env GOARCH)
 # For each of some fifty parsers; make test-long takes five minutes for each.
 FUZZTIME ?= 3s
 CASES ?= 500
@@ -51,7 +55,7 @@ properties = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", 
 crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
-.PHONY: help build bin/test/plain bin/test/race networks htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
+.PHONY: help build deb bin/test/plain bin/test/race networks htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
 	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-shim bench-streams bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
@@ -69,6 +73,20 @@ bin/test/plain:
 bin/test/race: bin/test/plain
 	$(GO) build $(race) -o $@/ ./cmd/corral ./cmd/corrald
 	ln -f $</pilot $</corral-slurm $@/
+
+# A version for Debian: what follows a release is newer than that, and what comes before one, or has none yet, is older.
+deb_version = $(or $(shell echo '$(VERSION)' | sed -E 's/^v//; s/-dirty$$/+dirty/; s/-([0-9]+)-g/+\1.g/; s/-/~/g'),$(shell \
+	sed -nE 's/.*"([0-9.]+)-dev".*/\1/p' internal/version/version.go)~dev$(shell git rev-list --count HEAD).g$(shell \
+	git describe --always --dirty=+dirty))
+
+deb: ## the Debian package, in build/
+	@rm -rf $(DEB)/work
+	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build -ldflags '-s -w $(version)' -o $(DEB)/work/programs/ ./cmd/corrald ./cmd/corral
+	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build $(lean) -ldflags '-s -w $(version)' -o $(DEB)/work/programs/ ./cmd/pilot ./cmd/corral-slurm
+	for shell in bash fish; do CGO_ENABLED=0 $(GO) run -ldflags '-s -w $(version)' ./cmd/corral completion $$shell >$(DEB)/work/$$shell; done
+	DEB_ARCH=$(DEB_ARCH) DEB_VERSION='$(deb_version)' DEB_WORK=$(DEB)/work SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		$(GO) run $(NFPM) package --config service/deb/nfpm.yaml --packager deb --target $(DEB)/
+	@rm -r $(DEB)/work
 
 htcondor: ## a real HTCondor for tests, in the cache; what needs it makes it too
 	scripts/htcondor
