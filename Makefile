@@ -1,10 +1,14 @@
 # Corral's commands for people; `make help` lists them. Everything that a target needs it makes itself, in bin/ and in
 # Go's caches; the tests of real sites fetch theirs into corral-ci in the user's cache (root's: in /var/cache), and
-# install iproute2 and nftables. `make fresh` installs debootstrap.
+# install iproute2, nftables and debootstrap.
 
 GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2
+NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+# Where the Debian package goes, and for which of Go's architectures it is.
+DEB ?= build
+DEB_ARCH ?= $(shell $(GO) env GOARCH)
 # For each of some fifty parsers; make test-long takes five minutes for each.
 FUZZTIME ?= 3s
 CASES ?= 500
@@ -45,7 +49,7 @@ soak_files = $(shell grep -lE '^//go:build .*soak' $(tests))
 counting_files = $(filter planner/% profile/% sim/% workflow/% bench/evidence/%,$(soak_files))
 daemon_files = $(filter-out $(counting_files),$(soak_files))
 # Those that make networks or mount file systems, which an ordinary user may not.
-refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|newHeaded|"mount"' $(site_files) $(soak_files))))
+refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|newHeaded|"mount"|newMachine' $(site_files) $(soak_files))))
 run_sites = $(GO) test $(race) -vet=off $(if $(refused),-skip '^($(refused))$$')
 tell_refused = @$(if $(refused),echo "Not run: only root may make networks and mount file systems: $(subst |, ,$(refused))"; exit 1)
 # names_in FILES lists their tests, as go test -run takes them.
@@ -57,7 +61,7 @@ properties = $(shell awk '/^func Test/ { name = $$2; sub(/[^A-Za-z0-9_].*/, "", 
 crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
-.PHONY: help build bin/test/plain bin/test/race networks htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
+.PHONY: help build deb bin/test/plain bin/test/race networks debian htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
 	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-shim bench-streams bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
@@ -75,6 +79,23 @@ bin/test/plain:
 bin/test/race: bin/test/plain
 	$(GO) build $(race) -o $@/ ./cmd/corral ./cmd/corrald
 	ln -f $</pilot $</corral-slurm $@/
+
+# A version for Debian: what follows a release is newer than that, and what comes before one, or has none yet, is older.
+deb_version = $(or $(shell echo '$(VERSION)' | sed -E 's/^v//; s/-dirty$$/+dirty/; s/-([0-9]+)-g/+\1.g/; s/-/~/g'),$(shell \
+	sed -nE 's/.*"([0-9.]+)-dev".*/\1/p' internal/version/version.go)~dev$(shell git rev-list --count HEAD).g$(shell \
+	git describe --always --dirty=+dirty))
+
+# The program corral of the package, if this machine can run it.
+corral_here = $(if $(filter $(DEB_ARCH),$(shell $(GO) env GOHOSTARCH)),$(DEB)/work/programs/corral,CGO_ENABLED=0 $(GO) run ./cmd/corral)
+
+deb: ## the Debian package, in build/
+	@rm -rf $(DEB)/work
+	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build -ldflags '-s -w $(version)' -o $(DEB)/work/programs/ ./cmd/corrald ./cmd/corral
+	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build $(lean) -ldflags '-s -w $(version)' -o $(DEB)/work/programs/ ./cmd/pilot ./cmd/corral-slurm
+	for shell in bash fish; do $(corral_here) completion $$shell >$(DEB)/work/$$shell; done
+	DEB_ARCH=$(DEB_ARCH) DEB_VERSION='$(deb_version)' DEB_WORK=$(DEB)/work SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		$(GO) run $(NFPM) package --config service/deb/nfpm.yaml --packager deb --target $(DEB)/
+	@rm -r $(DEB)/work
 
 htcondor: ## a real HTCondor for tests, in the cache; what needs it makes it too
 	scripts/htcondor
@@ -98,12 +119,16 @@ test: ## the tests that need only Go, with the race detector where there is a C 
 	@$(if $(compiler),,echo "There is no C compiler (gcc and libc6-dev): the tests run without the race detector.")
 	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 40m ./...
 
-test-sites: htcondor slurm peers prometheus networks ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls
+test-sites: htcondor slurm peers prometheus networks debian ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls; and of the Debian package
 	$(run_sites) -tags sites -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' $(call packages_of,$(site_files))
 	$(tell_refused)
 
 networks:
 	@$(if $(refused),,scripts/networks)
+
+# The system in which the Debian package is installed: the test takes it from there.
+debian:
+	@$(if $(refused),,scripts/fresh --hold systemd,logrotate </dev/null >/dev/null)
 
 fresh: ## make demo and make test on a throw-away Debian with nothing but Go, make and git; needs root
 	scripts/fresh

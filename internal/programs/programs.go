@@ -1,5 +1,6 @@
 // Package programs links corral, corrald, pilot and corral-slurm for the tests that start them, once for each set of
-// flags: the first test that asks has them linked, and those of other packages find them.
+// flags: the first test that asks has them linked, and those of other packages find them. The Debian package is made
+// for the one test that installs it.
 //
 // The Makefile says how they are linked, and where they are: below bin/test of the clone. Linking again what is up to
 // date takes a fraction of a second, so every test asks, and none runs a program that is older than its source.
@@ -60,12 +61,34 @@ func link(set string) (dir string, err error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("locking %s: %w", lock.Name(), err)
 	}
-	cmd := exec.Command("make", "--silent", "--no-print-directory", "-C", top, "bin/test/"+set)
+	return dir, build(top, "bin/test/"+set)
+}
+
+// Deb has make write the Debian package into a folder that is empty, and returns its path.
+func Deb(dir string) (path string, err error) {
+	top, err := Root()
+	if err != nil {
+		return "", err
+	}
+	if err := build(top, "deb", "DEB="+dir); err != nil {
+		return "", err
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.deb"))
+	if err != nil || len(found) != 1 {
+		return "", fmt.Errorf("make deb has made %q (%w)", found, err)
+	}
+	return found[0], nil
+}
+
+// build has make make a target; assignments are of its variables.
+func build(top, target string, assignments ...string) error {
+	args := append([]string{"--silent", "--no-print-directory", "-C", top, target}, assignments...)
+	cmd := exec.Command("make", args...)
 	cmd.Env = environment()
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("make bin/test/%s: %w\n%s", set, err, out)
+		return fmt.Errorf("make %s: %w\n%s", target, err, out)
 	}
-	return dir, nil
+	return nil
 }
 
 // environment is without what a make above would tell the one below: its flags are not meant for it.
