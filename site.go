@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -72,6 +73,10 @@ type Site struct {
 	Trouble      SiteTrouble `json:"trouble,omitzero"`        // what keeps corrald from the site at present
 	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay for pilots there does not run
 	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; those of many may avoid fewer
+
+	// Credentials are those by which corrald is logged in there. They are read anew by whoever tells of the site, and
+	// never stored.
+	Credentials []credential.Credential `json:"credentials,omitempty"`
 }
 
 // BatchOptions are what a batch system may be told of a pilot beside its shape, in words of its own.

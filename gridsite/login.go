@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/internal/shell"
 )
 
@@ -51,10 +52,11 @@ type Prompt struct {
 // LoginError is a host that did not let us in.
 type LoginError struct {
 	User, Address string
-	Tried         []string // FINGERPRINT (where from)
-	Problems      []error  // with keys that could not be used, and with questions that were not answered
-	Answerable    bool     // a person could get in: the host asks questions, or would take a locked key
-	Err           error    // the server's answer
+	Tried         []string                // FINGERPRINT (where from)
+	Expired       []credential.Credential // that were not tried
+	Problems      []error                 // with keys that could not be used, and with questions that were not answered
+	Answerable    bool                    // a person could get in: the host asks questions, or would take a locked key
+	Err           error                   // the server's answer
 }
 
 func (e *LoginError) Error() string {
@@ -62,7 +64,11 @@ func (e *LoginError) Error() string {
 	if len(e.Tried) > 0 {
 		tried = "tried " + strings.Join(e.Tried, ", ")
 	}
-	text := fmt.Sprintf("%s does not let %s in: %s", e.Address, e.User, tried)
+	text := fmt.Sprintf("%s does not let %s in: ", e.Address, e.User)
+	for _, c := range e.Expired { // it is the likely reason, so it comes first
+		text += c.Ended() + "; "
+	}
+	text += tried
 	for _, p := range e.Problems {
 		text += "; " + p.Error()
 	}

@@ -5,10 +5,18 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 )
 
-// What not every batch system can do is a small interface of its own. Code that wants one asks the Batch for it, and
-// does without where it is missing.
+// What not every batch system, or every transport, can do is a small interface of its own. Code that wants one asks the
+// Batch or the Conn for it, and does without where it is missing.
+
+// A Bearer is a Remote that can say by what it was let in. Without it nobody is warned before a credential expires.
+type Bearer interface {
+	// Credentials are those by which the connection that stands was made, or the last one that did, as their files are
+	// now: one that was replaced is the new one. Empty: it was never let in, or by something that cannot expire.
+	Credentials() []credential.Credential
+}
 
 // A Checker is a Batch that can say whether it would take a job, without taking it. Without it bad options show with
 // the first pilot.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/resubmit"
@@ -45,6 +46,10 @@ type Site struct {
 	// Draw returns how long the nth pilot of the site, from 0, waits in the queue; nil: Wait of its shape, and without
 	// that not at all. So two policies meet the same waits, one pilot after the other.
 	Draw func(shape plan.Shape, n int) time.Duration
+
+	// Credentials are those that lead to the site, each from its NotBefore on until its NotAfter. They count from
+	// Scenario.Begin on, and are not renewed.
+	Credentials []credential.Credential
 
 	// Seen returns how long after the end of the nth pilot corrald sees it, and what follows is decided; nil: 50 ms. In
 	// reality that depends on when it polled last: at least 50 ms after workers have left, at most 2 s.

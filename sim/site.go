@@ -33,7 +33,7 @@ func newSite(s *simulation, id corral.SiteID, of Site) *site {
 	now := s.time()
 	x.world.Site = corral.Site{
 		ID: id, Name: of.Name, State: corral.SiteNew, CreatedAt: now, UpdatedAt: now,
-		BatchOptions: corral.BatchOptions{Queue: of.Queue},
+		BatchOptions: corral.BatchOptions{Queue: of.Queue}, Credentials: of.Credentials,
 	}
 	if of.Pilots > 0 && of.Pilots < plan.Unlimited {
 		x.world.Site.Limits.MaxRunning = of.Pilots

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/credential"
 )
 
 var sites = noun[string]{name: "site", key: named}
@@ -133,6 +134,7 @@ var siteTable = listing[corral.Site]{
 		{"billing", func(s corral.Site) any { return s.Billing }},
 		{"allocation", func(s corral.Site) any { return s.Allocation }},
 		{"relay", func(s corral.Site) any { return s.RelayTrouble }},
+		{"credentials", func(s corral.Site) any { return credentials(s, time.Now()) }},
 		{"probed", func(s corral.Site) any {
 			if s.Facts == nil {
 				return ""
@@ -147,6 +149,9 @@ func siteState(s corral.Site) any {
 	if trouble := s.Trouble.InShort(); trouble != "" && !s.State.Terminal() { // of one that is DELETED nothing is asked
 		return string(s.State) + " (" + trouble + ")"
 	}
+	if credential.Refuses(time.Now(), s.Credentials, 0) != "" {
+		return string(s.State) + " (credential expired)"
+	}
 	return s.State
 }
 
@@ -155,7 +160,27 @@ func siteReason(s corral.Site) any {
 	if s.Trouble.Why != "" && !s.State.Terminal() {
 		return fmt.Sprintf("since %s: %s", when(s.Trouble.Since), s.Trouble.Why)
 	}
+	if why := credential.Refuses(time.Now(), s.Credentials, 0); why != "" {
+		return why + ". Nothing is submitted until then; what runs there goes on"
+	}
 	return s.Reason
+}
+
+// credentials are those by which corrald is logged in at a site, with what is left of them.
+func credentials(s corral.Site, now time.Time) string {
+	var all []string
+	for _, k := range s.Credentials {
+		said := k.String()
+		switch {
+		case k.Expired(now):
+			said += ", expired"
+		case !k.NotAfter.IsZero():
+			left := short(k.NotAfter.Sub(now).Truncate(time.Minute).String())
+			said += fmt.Sprintf(", expires %s (in %s)", when(k.NotAfter), left)
+		}
+		all = append(all, said)
+	}
+	return strings.Join(all, "; ")
 }
 
 // waitsTable shows how long attempts waited in the queue, by queue and shape. Of attempts that have not started, only

@@ -13,6 +13,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/version"
 )
 
 // A metricsPort keeps corrald's metrics, and serves them.
@@ -23,8 +25,8 @@ type metricsPort struct {
 }
 
 // openMetrics listens where the settings say.
-func openMetrics(lg *slog.Logger, s settings, m *metrics.Metrics) (*metricsPort, error) {
-	p := &metricsPort{Metrics: m, lg: lg}
+func openMetrics(lg *slog.Logger, db *store.DB, s settings, from metrics.Sources) (*metricsPort, error) {
+	p := &metricsPort{Metrics: metrics.New(lg, db, version.String(), from), lg: lg}
 	if s.metricsListen == "" {
 		return p, nil
 	}

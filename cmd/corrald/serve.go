@@ -139,7 +139,7 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 	catalog := depot.NewCatalog(lg, db, stock, schemes(lg))
 	condors := openPools(lg, db, s, clusters, catalog)
 	runs := run.NewManager(lg, db, clusters, s.layout.Runs())
-	seen, err := openMetrics(lg, s, metrics.New(lg, db, version.String(), clusters.Workers))
+	seen, err := openMetrics(lg, db, s, metrics.Sources{Workers: clusters.Workers, Credentials: way.Credentials.Of})
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +225,13 @@ func (d *daemon) serve(ctx context.Context, socket net.Listener, others *front) 
 	part("pools", d.pools.Run)
 	part("engine", d.engine.Run)
 	part("runs", d.runs.Run)
+	if others != nil {
+		d.metrics.Shows(others.certificates.Until)
+		part("certificate", func(ctx context.Context) error {
+			others.certificates.Watch(ctx)
+			return nil
+		})
+	}
 	for name, run := range d.chores {
 		part(name, run)
 	}

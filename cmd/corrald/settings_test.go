@@ -23,7 +23,8 @@ var serviceLayout = xdg.Layout{State: "/var/lib/corral/state", Cache: "/var/cach
 func settingsOf(l xdg.Layout) map[string]cli.DocGenerationFlag {
 	all := map[string]cli.DocGenerationFlag{}
 	for _, f := range flags(l) {
-		if name := f.Names()[0]; name != "check-config" { // it is no setting
+		// One is no setting, and one is for tests alone.
+		if name := f.Names()[0]; name != "check-config" && name != "faults" {
 			all[name] = f.(cli.DocGenerationFlag)
 		}
 	}

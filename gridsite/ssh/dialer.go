@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/gridsite"
 )
 
@@ -53,7 +54,7 @@ func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 	}
 	c := &connection{path: path, lost: make(chan struct{})}
 	for _, h := range path {
-		client, err := d.login(ctx, h, c, by)
+		client, shown, err := d.login(ctx, h, c, by)
 		if err != nil {
 			c.close()
 			if len(ignored) > 0 { // it may be why
@@ -62,14 +63,20 @@ func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 			return nil, err
 		}
 		c.clients = append(c.clients, client)
+		if shown.Kind != "" {
+			c.shown = append(c.shown, shown)
+		}
 	}
 	return c, nil
 }
 
 // login reaches one host, through the last one of c, within timing.dial. The clock is stopped while a person answers,
 // since people look for their telephones. When it runs out, its cause replaces the error of the connection that was
-// closed under the login, which would only say that it was closed.
-func (d *dialer) login(ctx context.Context, h hop, c *connection, by help) (*ssh.Client, error) {
+// closed under the login, which would only say that it was closed. The credential is what the host let us in by, the
+// zero one if that was an answer of a person.
+func (d *dialer) login(
+	ctx context.Context, h hop, c *connection, by help,
+) (*ssh.Client, credential.Credential, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := fmt.Errorf("%s: no answer within %v", h.address(), d.timing.dial)
@@ -78,15 +85,16 @@ func (d *dialer) login(ctx context.Context, h hop, c *connection, by help) (*ssh
 	conn, err := d.reach(ctx, h, c)
 	if err == nil {
 		var client *ssh.Client
-		if client, err = d.greet(ctx, h, conn, clock, by); err == nil {
-			return client, nil
+		var shown credential.Credential
+		if client, shown, err = d.greet(ctx, h, conn, clock, by); err == nil {
+			return client, shown, nil
 		}
 		conn.Close()
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause // what it made of the connection says less
 	}
-	return nil, err
+	return nil, credential.Credential{}, err
 }
 
 // reach connects with a host: directly with the first one, and from then on through a channel of the last one of c.
@@ -105,23 +113,25 @@ func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, err
 // greet runs the handshake over conn: it shows who we are at the other end, and sees who that is. Package ssh knows no
 // context, so the end of ctx closes conn under it. Both sides explain an error themselves, because package ssh wraps
 // theirs into text: the host key first, since without a host that is trusted no key was even tried.
-func (d *dialer) greet(ctx context.Context, h hop, conn net.Conn, clock *time.Timer, by help) (*ssh.Client, error) {
+func (d *dialer) greet(
+	ctx context.Context, h hop, conn net.Conn, clock *time.Timer, by help,
+) (client *ssh.Client, shown credential.Credential, err error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	keys, err := d.keyring(ctx, h, clock, by.ask)
 	if err != nil {
-		return nil, err
+		return nil, shown, err
 	}
 	hostKeys, err := readHostKeys(h, by.acceptHostKey)
 	if err != nil {
-		return nil, err
+		return nil, shown, err
 	}
 	sshConn, channels, requests, err := ssh.NewClientConn(conn, h.address(), &ssh.ClientConfig{
 		User: h.user, Auth: keys.methods(), AuthCallback: keys.notice,
 		HostKeyCallback: hostKeys.check, HostKeyAlgorithms: hostKeys.algorithms,
 	})
 	if err != nil {
-		return nil, hostKeys.explain(keys.explain(err))
+		return nil, shown, hostKeys.explain(keys.explain(err))
 	}
-	return ssh.NewClient(sshConn, channels, requests), nil
+	return ssh.NewClient(sshConn, channels, requests), keys.used, nil
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/input"
 )
@@ -54,6 +54,8 @@ type keyring struct {
 	clock    *time.Timer     // which stands still meanwhile
 	keys     []ssh.Signer
 	tried    []string
+	expired  []credential.Credential // that were not tried
+	used     credential.Credential   // the last one that the host wanted a signature of
 	problems []error
 	ask      gridsite.Asker // nil: no person is there
 	offered  []string
@@ -76,7 +78,7 @@ func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask grid
 			k.problems = append(k.problems, err)
 		default:
 			_, shut := key.(locked)
-			own = append(own, named{key, file, shut})
+			own = append(own, named{Signer: key, from: file, shut: shut})
 		}
 	}
 	certified, err := k.certified(own)
@@ -86,7 +88,7 @@ func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask grid
 	all := append(certified, own...)
 	if !h.identitiesOnly {
 		for _, key := range agents {
-			all = append(all, named{Signer: key, from: "agent"})
+			all = append(all, named{Signer: key, from: inAgent})
 		}
 	}
 	for _, shut := range []bool{false, true} {
@@ -100,14 +102,25 @@ func (d *dialer) keyring(ctx context.Context, h hop, clock *time.Timer, ask grid
 }
 
 // add takes a key once: an agent often has the key of a file, too, and a server ends the login after some keys that it
-// does not know. A certificate differs from its key on the wire, so both are tried.
+// does not know. A certificate differs from its key on the wire, so both are tried. One that has expired is not: it
+// would cost a try, and the reason why it is of no use would be lost.
 func (k *keyring) add(key named) {
 	if held(key.PublicKey(), k.keys) != nil {
 		return
 	}
+	of := describe(key.PublicKey(), key.from)
+	if of.Expired(time.Now()) {
+		k.expired = append(k.expired, of)
+		return
+	}
+	key.signs = func() { k.used = of }
 	k.keys = append(k.keys, key)
-	k.tried = append(k.tried, fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()),
-		key.from))
+	from := key.from
+	if !of.NotAfter.IsZero() {
+		from += ", good until " + of.NotAfter.Format(time.RFC3339)
+	}
+	k.tried = append(k.tried,
+		fmt.Sprintf("%s %s (%s)", key.PublicKey().Type(), ssh.FingerprintSHA256(key.PublicKey()), from))
 }
 
 // agentKeys asks the agent for its keys. The connection stays open until the login is over, because the agent signs
@@ -201,7 +214,7 @@ func held(public ssh.PublicKey, keys []ssh.Signer) ssh.Signer {
 	return nil
 }
 
-// readPublicKey reads a file with one public key, or one certificate, as ssh-keygen writes it.
+// readPublicKey reads a file with one public key, as ssh-keygen writes it.
 func readPublicKey(file string) (ssh.PublicKey, error) {
 	line, err := input.ReadFile(file, maxKeyFile)
 	if err != nil {
@@ -239,69 +252,19 @@ func (k *keyring) unlock(file string, content []byte) (ssh.Signer, error) {
 	return key, nil
 }
 
-// certified joins each certificate with the key that it is for. KEY-cert.pub belongs to KEY without being named, and a
-// mistake in it is only a problem; one that the configuration names must be there and must be sound.
-func (k *keyring) certified(own []named) ([]named, error) {
-	var found []named
-	add := func(cert *ssh.Certificate, file string, key named) error {
-		signer, err := ssh.NewCertSigner(cert, key)
-		if err != nil {
-			return err
-		}
-		found = append(found, named{signer, file, key.shut})
-		return nil
-	}
-	for _, key := range own {
-		file := key.from + "-cert.pub"
-		cert, err := readCertificate(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = add(cert, file, key)
-		}
-		if err != nil { // the key may do without
-			k.problems = append(k.problems, fmt.Errorf("%s: %w", file, err))
-		}
-	}
-	for _, file := range k.hop.certificates {
-		cert, err := readCertificate(file)
-		if err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
-		}
-		for _, key := range own {
-			if bytes.Equal(cert.Key.Marshal(), key.PublicKey().Marshal()) {
-				if err := add(cert, file, key); err != nil {
-					return nil, corral.ErrorAt(corral.Invalid, file, "%w", err)
-				}
-			}
-		}
-	}
-	return found, nil
-}
-
-// readCertificate reads a certificate; a file with a plain public key is an error.
-func readCertificate(file string) (*ssh.Certificate, error) {
-	key, err := readPublicKey(file)
-	if err != nil {
-		return nil, err
-	}
-	cert, ok := key.(*ssh.Certificate)
-	if !ok {
-		return nil, errors.New("this is not a certificate")
-	}
-	return cert, nil
-}
-
 // named is a key with where it is from.
 type named struct {
 	ssh.Signer
-	from string
-	shut bool // only a person can open it
+	from  string
+	shut  bool   // only a person can open it
+	signs func() // is told of each signature; nil: nobody is
 }
 
 // SignWithAlgorithm passes on what the embedded interface hides: with RSA the server chooses the algorithm.
 func (n named) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	if n.signs != nil {
+		n.signs()
+	}
 	if key, ok := n.Signer.(ssh.AlgorithmSigner); ok {
 		return key.SignWithAlgorithm(rand, data, algorithm)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/gridsite"
 )
 
@@ -40,7 +41,8 @@ var errClosed = errors.New("the connection was closed")
 // them holds up those behind it: when one ends, all do, and lost is closed.
 type connection struct {
 	path    []hop
-	clients []*ssh.Client // of as many of them as let us in
+	clients []*ssh.Client           // of as many of them as let us in
+	shown   []credential.Credential // by which they did; not what a person answered
 	lost    chan struct{}
 }
 
@@ -78,7 +80,7 @@ func (c *Conn) Lost() <-chan struct{} {
 
 // connected returns the connection, and makes it if there is none. Within the pause after a failure it returns that
 // failure again, unless a user wants a try atOnce: a site in trouble, or one that counts failed logins, must not be
-// asked by each of the engine's commands.
+// asked by each of the engine's commands. Nor does it wait once an expired certificate was replaced.
 func (l *link) connected(ctx context.Context, atOnce bool, by help) (*connection, error) {
 	select {
 	case l.turn <- struct{}{}:
@@ -89,9 +91,9 @@ func (l *link) connected(ctx context.Context, atOnce bool, by help) (*connection
 	switch c := l.standing(); {
 	case l.life.Err() != nil:
 		return nil, l.site.unavailable("%w", errClosed)
-	case c != nil:
+	case c != nil && !(atOnce && c.stale()):
 		return c, nil
-	case !atOnce && time.Now().Before(l.retryAt):
+	case !atOnce && time.Now().Before(l.retryAt) && !renewed(l.failure):
 		return nil, l.paused()
 	}
 	c, err := l.dial(ctx, by)
@@ -110,10 +112,21 @@ func (l *link) standing() *connection {
 	return nil
 }
 
-// use makes c the connection. Two goroutines belong to it: one waits for its end and closes what is left of it, the
-// other finds out when it is dead without having ended. Both are gone once lost is closed.
+// good returns the connection if there is one that could be made again as it was; nil: there is none.
+func (l *link) good() *connection {
+	if c := l.standing(); c != nil && !c.stale() {
+		return c
+	}
+	return nil
+}
+
+// use makes c the connection, in the place of a stale one. Two goroutines belong to it: one waits for its end and
+// closes what is left of it, the other finds out when it is dead without having ended. Both are gone once lost is
+// closed.
 func (l *link) use(c *connection) {
-	l.current.Store(c)
+	if old := l.current.Swap(c); old != nil {
+		old.close()
+	}
 	l.failure, l.pause, l.retryAt = nil, 0, time.Time{}
 	go func() { _ = c.site().Wait(); c.close(); close(c.lost) }()
 	go c.keepAlive(l.timing)
@@ -187,7 +200,7 @@ func (l *link) dial(ctx context.Context, by help) (*connection, error) {
 	return l.dialer.dial(ctx, by)
 }
 
-// login logs in with the help of a person, unless the connection stands. It dials without the turn, so that nothing
+// login logs in with the help of a person, unless a good connection stands. It dials without the turn, so that nothing
 // else waits for the person, and takes the turn to bring in the result. By then another login may have succeeded: its
 // connection is kept and this one closed.
 func (l *link) login(ctx context.Context, ask gridsite.Asker) error {
@@ -197,21 +210,21 @@ func (l *link) login(ctx context.Context, ask gridsite.Asker) error {
 	default:
 		return corral.ErrorAt(corral.Conflict, string(l.site), "somebody is logging in already")
 	}
-	if l.standing() != nil {
+	if l.good() != nil {
 		return nil
 	}
 	c, err := l.dial(ctx, help{ask: ask})
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
 	switch {
-	case err != nil && l.standing() != nil:
+	case err != nil && l.good() != nil:
 		return nil
 	case err != nil:
 		return l.refused(ctx, err)
 	case l.life.Err() != nil:
 		c.close()
 		return l.site.unavailable("%w", errClosed)
-	case l.standing() != nil:
+	case l.good() != nil:
 		c.close()
 	default:
 		l.use(c)

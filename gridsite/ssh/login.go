@@ -94,8 +94,8 @@ func (k *keyring) explain(err error) error {
 	default:
 		return fmt.Errorf("%s: %w", k.hop.address(), err)
 	}
-	e := &gridsite.LoginError{User: k.hop.user, Address: k.hop.address(), Tried: k.tried, Problems: k.problems,
-		Err: err}
+	e := &gridsite.LoginError{User: k.hop.user, Address: k.hop.address(), Tried: k.tried, Expired: k.expired,
+		Problems: k.problems, Err: err}
 	asks := slices.Contains(k.offered, "keyboard-interactive") || slices.Contains(k.offered, "password")
 	e.Answerable = k.stuck || asks
 	switch {

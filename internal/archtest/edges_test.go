@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"account", "condor/classad", "condor/quote", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
+	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "task"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", root},
 	{"broker", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "workflow"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat"},
@@ -30,6 +30,7 @@ var edges = map[string]map[string]string{
 	"account":             {},
 	"condor/classad":      {},
 	"condor/quote":        {},
+	"credential":          {},
 	"dag":                 {},
 	"embedded":            {}, // its tests are of all its rooms together
 	"internal/cgroup":     {},
@@ -55,7 +56,9 @@ var edges = map[string]map[string]string{
 	}, // HTCondor, and no noun of ours
 	"condor/eventlog": {"condor/classad": "ads in events"},
 	"condor/transfer": {"condor/classad": "what it tells HTCondor", "internal/pause": "before another try"},
-	root:              {"resubmit": "a glidein holds its policy"},
+	root: {
+		"credential": "a site tells by what corrald logs in there", "resubmit": "a glidein holds its policy",
+	},
 
 	"plan": {
 		"cost": "tariffs, budgets", "dag": "a workflow is a graph", "clustering": "which tasks are a job",
@@ -100,7 +103,7 @@ var edges = map[string]map[string]string{
 	"broker":             {root: "broker modes, error kinds"},
 	"broker/relay":       {"internal/disk": "replaces the note of its port", root: "error kinds"},
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
-	"gridsite":           {"internal/fault": "the door", "internal/shell": "commands to show", root: "the nouns, error kinds"},
+	"gridsite":           {"credential": "what a site let us in by", "internal/fault": "the door", "internal/shell": "commands to show", root: "the nouns, error kinds"},
 	"clustering":         {"dag": "levels, chains, labels", root: "how tasks become jobs"},
 	"internal/access":    {"account": "tokens, roles, grants", root: "error kinds"},
 	"internal/execution": {"dag": "ranks, frontier", "task": "causes", root: "counts and reports of runs, workers"},
@@ -108,6 +111,7 @@ var edges = map[string]map[string]string{
 	"internal/order":     {"internal/disk": "replaces reports", root: "outcomes and durations in the two files"},
 	"internal/queueing":  {root: "waits"},
 	"internal/reconcile": {
+		"credential":        "what is not submitted with one",
 		"internal/matching": "when workers stop", "internal/order": "what a pilot keeps for leaving",
 		"internal/queueing": "how early to submit a successor",
 		"resubmit":          "the rule for another attempt", root: "the world",
@@ -139,7 +143,8 @@ var edges = map[string]map[string]string{
 		"gridsite": "the contract", "internal/input": "ends what is written with its context", root: "error kinds",
 	},
 	"gridsite/ssh": {
-		"gridsite": "the contract", "internal/input": "bounds key files", "internal/shell": "command lines", root: "error kinds",
+		"credential": "until when certificates are good",
+		"gridsite":   "the contract", "internal/input": "bounds key files", "internal/shell": "command lines", root: "error kinds",
 	},
 	"gridsite/survey": {"internal/fault": "the door", "gridsite": "the contract", root: "facts of sites"},
 	"internal/follow": {"api": "asks corrald", "internal/resend": "outlasts a restart", root: "shows runs"},
@@ -213,6 +218,7 @@ var edges = map[string]map[string]string{
 	},
 
 	"sim": {
+		"credential":         "those of a site may expire",
 		"internal/execution": "decides about tasks", "internal/matching": "decides about workers",
 		"internal/order": "what a pilot is told", "internal/pilot/attempt": "decides about a pilot's stay",
 		"internal/reconcile": "decides about attempts", "plan": "sites, pilots, clusters", "resubmit": "what is asked for",
@@ -401,7 +407,7 @@ var edges = map[string]map[string]string{
 	},
 
 	"internal/reach": {
-		"broker": "attends probes", "gridsite": "the way to sites", "internal/depot": "the program of probes",
+		"broker": "attends probes", "credential": "by what corrald is let in", "gridsite": "the way to sites", "internal/depot": "the program of probes",
 		"internal/gate": "tags, where workers dial in", "internal/order": "asks nodes what they see",
 		"internal/store": "probes, facts of sites", root: "sites, error kinds",
 	},
@@ -414,7 +420,8 @@ var edges = map[string]map[string]string{
 	},
 
 	"internal/engine": {
-		"gridsite": "submits and follows jobs", "internal/depot": "brings packages to sites",
+		"credential": "when to warn",
+		"gridsite":   "submits and follows jobs", "internal/depot": "brings packages to sites",
 		"internal/gate": "tokens, and the workers that are in", "internal/order": "writes orders, reads reports",
 		"internal/reach": "the way to sites", "internal/reconcile": "decides",
 		"internal/recorded": "reads what is decided about", "internal/siterelay": "a part of each site's loop",
@@ -445,14 +452,15 @@ var edges = map[string]map[string]string{
 		"internal/rest": "answers requests", "internal/store": "keeps them", root: "error kinds",
 	},
 	"internal/central": {
-		"account": "tokens", "api": "problems", "internal/access": "decides", "internal/store": "knows tokens", root: "error kinds",
+		"account": "tokens", "api": "problems", "credential": "when to warn", "internal/access": "decides",
+		"internal/pause": "between looks", "internal/store": "knows tokens", root: "error kinds",
 	},
 	"internal/events": {
 		"account": "a listener's token", "internal/access": "who sees what", "api": "events on the wire", "internal/pause": "between looks", "internal/rest": "answers requests",
 		"internal/store": "says what changed", root: "sites, glideins, runs",
 	},
 	"internal/metrics": {
-		"internal/pause": "before another look", "internal/store": "what is there, and its history", root: "states, phases",
+		"credential": "until when credentials are good", "internal/pause": "before another look", "internal/store": "what is there, and its history", root: "states, phases",
 	},
 	"internal/server/usages": {
 		"api": "the contract", "internal/rest": "answers requests", "internal/store": "what was held and taken",
@@ -505,7 +513,8 @@ var edges = map[string]map[string]string{
 		"workflow": "published ones", "workflow/format": "reads them", root: "waits, resources, seconds",
 	},
 	"cmd/corral": {
-		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
+		"credential": "whether a site's have expired",
+		"account":    "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/pause": "before it listens again", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",

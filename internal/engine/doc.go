@@ -15,6 +15,7 @@
 //	tokens    what workers of HTCondor's pools are let in with (tokens.go)
 //	ends      jobs that are to end, and those that do not (ends.go)
 //	remains   what is left at the site of jobs that are over (remains.go)
+//	creds     by what corrald is logged in, and until when that is good (credentials.go)
 //	trouble   what keeps us from the site, and for how long it is left alone (trouble.go)
 //
 // All of them belong to the loop's goroutine, so none has a lock. The loop reads the clock once for each step and hands

@@ -25,6 +25,7 @@ type siteLoop struct {
 	ends    *ends
 	remains *remains
 	trouble *trouble
+	creds   *credentials
 	relay   *siterelay.Relay
 	told    map[corral.JobID]bool // attempts whose dispatcher was asked to drain them
 }
@@ -40,6 +41,7 @@ func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
 		ends:    &ends{line: way, stuck: map[string]retry{}},
 		remains: &remains{line: way, prober: e.cfg.Prober, ended: true},
 		trouble: &trouble{line: way},
+		creds:   &credentials{line: way},
 		relay: siterelay.New(siterelay.Config{
 			Log: e.lg, Reach: e.cfg.Reach, Clusters: e.clusters, Address: e.cfg.Address,
 		}),

@@ -36,6 +36,9 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	ended := l.e.cfg.Steps.begin(w.Site.Name)
 	l.line.begin()
 	if err = l.trouble.knock(ctx, w.Site); err == nil {
+		w.Site.Credentials, err = l.creds.look(ctx, now, w.Site)
+	}
+	if err == nil {
 		err = l.serve(ctx, w)
 	}
 	if err == nil {
@@ -105,7 +108,7 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 		return w, err
 	}
 	w.Lifetimes, w.Installed.Missed, w.Installed.Lost = l.e.cfg.Tokens, l.stager.missed, l.stager.lost
-	w.Hopeless = l.watch.hopeless
+	w.Hopeless, w.Site.Credentials = l.watch.hopeless, l.creds.watch.Known()
 	w.NoRelay = l.relay.Lacks(w)
 	return w, nil
 }
@@ -247,10 +250,10 @@ func (l *siteLoop) expect(w turn) expectation {
 // sleep returns how long the loop may wait: until the next poll, or until something is due. Whatever is recorded in the
 // meantime ends the wait, so that nothing needs to be looked for.
 func (l *siteLoop) sleep(w turn) time.Duration {
-	wait := pollNothing
+	wait := l.creds.rest(w.now, w.Site)
 	if len(liveJobs(w.World)) > 0 {
 		l.line.pace.expected = l.expect(w)
-		wait = l.line.pace.next().Sub(w.now)
+		wait = min(wait, l.line.pace.next().Sub(w.now))
 	}
 	if due := reconcile.Due(w.now.UTC(), w.World); !due.IsZero() {
 		wait = min(wait, due.Sub(w.now))

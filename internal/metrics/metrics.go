@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -25,6 +27,14 @@ type Metrics struct {
 	loops    loops
 	requests *prometheus.CounterVec
 	answers  *prometheus.HistogramVec
+
+	certificate atomic.Pointer[func() time.Time] // until when corrald's own is good; nil: it has none
+}
+
+// Sources are what is asked of others whenever Prometheus asks. Both are required.
+type Sources struct {
+	Workers     func(corral.ClusterID) []corral.Worker         // that are registered
+	Credentials func(site corral.Site) []credential.Credential // by which corrald is logged in there
 }
 
 // scrapeTimeout bounds what one scrape reads: Prometheus itself gives up after ten seconds, unless told otherwise.
@@ -33,8 +43,8 @@ const scrapeTimeout = 8 * time.Second
 // quick are the buckets of what should take milliseconds, in seconds.
 var quick = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
 
-// New returns the metrics of a corrald of this version. workers lists who is registered in a cluster.
-func New(lg *slog.Logger, db *store.DB, version string, workers func(corral.ClusterID) []corral.Worker) *Metrics {
+// New returns the metrics of a corrald of this version.
+func New(lg *slog.Logger, db *store.DB, version string, from Sources) *Metrics {
 	m := &Metrics{
 		lg: lg, db: db, registry: prometheus.NewRegistry(), history: newHistory(), loops: newLoops(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -54,10 +64,23 @@ func New(lg *slog.Logger, db *store.DB, version string, workers func(corral.Clus
 	build.Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		&stored{lg: lg, db: db, workers: workers, told: map[string]bool{}, sites: []perSite{&m.history, &m.loops}},
-		m.requests, m.answers,
+		&stored{lg: lg, db: db, from: from, told: map[string]bool{}, sites: []perSite{&m.history, &m.loops}},
+		m.requests, m.answers, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "corral_tls_certificate_expiry_timestamp_seconds",
+			Help: "When the certificate expires that corrald shows to others; +Inf: it has none.",
+		}, m.certificateEnds),
 	)
 	return m
+}
+
+// Shows has the end of corrald's own certificate among the metrics from now on.
+func (m *Metrics) Shows(until func() time.Time) { m.certificate.Store(&until) }
+
+func (m *Metrics) certificateEnds() float64 {
+	if until := m.certificate.Load(); until != nil {
+		return expiry((*until)())
+	}
+	return expiry(time.Time{})
 }
 
 // Handler answers scrapes. What cannot be read is an answer of status 500, by which Prometheus takes corrald for down.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -24,12 +25,17 @@ type world struct {
 	m       *metrics.Metrics
 	site    corral.Site
 	cluster corral.Cluster
+
+	credentials []credential.Credential // by which corrald is logged in at all sites
 }
 
 func newWorld(t *testing.T) *world {
 	w := &world{T: t, db: storetest.OpenTest(t)}
-	w.m = metrics.New(slog.New(slog.DiscardHandler), w.db, "1.2.3", func(corral.ClusterID) []corral.Worker {
-		return []corral.Worker{{CPUs: 4, CPUsFree: 1, Connected: true}, {CPUs: 8, CPUsFree: 8, Connected: true}, {CPUs: 2}}
+	w.m = metrics.New(slog.New(slog.DiscardHandler), w.db, "1.2.3", metrics.Sources{
+		Workers: func(corral.ClusterID) []corral.Worker {
+			return []corral.Worker{{CPUs: 4, CPUsFree: 1, Connected: true}, {CPUs: 8, CPUsFree: 8, Connected: true}, {CPUs: 2}}
+		},
+		Credentials: func(corral.Site) []credential.Credential { return w.credentials },
 	})
 	w.write(func(tx *store.Tx) (err error) {
 		w.cluster, err = tx.CreateCluster(corral.Cluster{Name: "default", Owner: "ann", Kind: corral.Embedded})
@@ -112,6 +118,17 @@ func (w *world) want(series map[string]string, want map[string]string) {
 			w.Errorf("%s is %q (there: %v), want %s", name, got, there, value)
 		}
 	}
+}
+
+// When credentials expire is told, and what never does is told as infinitely late: an alert on either is false.
+func TestExpiryIsTold(t *testing.T) {
+	t.Parallel()
+	const site, own = `corral_credential_expiry_timestamp_seconds{site="hpc"}`, "corral_tls_certificate_expiry_timestamp_seconds"
+	w := newWorld(t)
+	w.want(w.scrape(), map[string]string{site: "+Inf", own: "+Inf"})
+	w.credentials = []credential.Credential{{NotAfter: time.Unix(9000, 0)}, {}, {NotAfter: time.Unix(5000, 0)}}
+	w.m.Shows(func() time.Time { return time.Unix(7000, 0) })
+	w.want(w.scrape(), map[string]string{site: "5000", own: "7000"})
 }
 
 // What is stored is told, and what there is none of is told, too.

@@ -3,12 +3,14 @@ package metrics
 import (
 	"context"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -32,6 +34,8 @@ var (
 	loginDesc = gauge("corral_site_login_needed", "1 if a site wants somebody to log in.", "site")
 	heldDesc  = gauge("corral_site_held",
 		"1 if attempts are kept from a site because the last ones came to nothing.", "site")
+	expiryDesc = gauge("corral_credential_expiry_timestamp_seconds",
+		"When the first of the credentials expires by which corrald is logged in at a site; +Inf: none does.", "site")
 	workersDesc = gauge("corral_workers", "Workers that are connected, by cluster.", "cluster")
 	cpusDesc    = gauge("corral_worker_cpus", "Cpus of workers that are connected, by cluster, busy and free.",
 		"cluster", "use")
@@ -40,10 +44,10 @@ var (
 // stored reads what is in the store, in one view, whenever Prometheus asks. It knows which sites there are, so it also
 // says of which the others have series.
 type stored struct {
-	lg      *slog.Logger
-	db      *store.DB
-	workers func(corral.ClusterID) []corral.Worker
-	sites   []perSite
+	lg    *slog.Logger
+	db    *store.DB
+	from  Sources
+	sites []perSite
 
 	mu   sync.Mutex      // guards told
 	told map[string]bool // sites whose series were begun
@@ -52,7 +56,7 @@ type stored struct {
 // Describe implements prometheus.Collector.
 func (s *stored) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{sitesDesc, glideinsDesc, attemptsDesc, runsDesc, tasksDesc, endedDesc,
-		oldestDesc, troubleDesc, loginDesc, heldDesc, workersDesc, cpusDesc} {
+		oldestDesc, troubleDesc, loginDesc, heldDesc, expiryDesc, workersDesc, cpusDesc} {
 		to <- d
 	}
 	for _, of := range s.sites {
@@ -81,6 +85,10 @@ func (s *stored) Collect(to chan<- prometheus.Metric) {
 		}
 		to <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	})
+	for _, site := range p.sites {
+		first, _ := credential.First(s.from.Credentials(site))
+		to <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, expiry(first.NotAfter), site.Name)
+	}
 	for _, c := range p.clusters {
 		s.crowd(to, c)
 	}
@@ -111,7 +119,7 @@ func (s *stored) tell(sites []corral.Site) {
 // crowd counts who is registered in a cluster.
 func (s *stored) crowd(to chan<- prometheus.Metric, c corral.Cluster) {
 	var workers, cpus, free int
-	for _, w := range s.workers(c.ID) {
+	for _, w := range s.from.Workers(c.ID) {
 		if w.Connected {
 			workers, cpus, free = workers+1, cpus+w.CPUs, free+w.CPUsFree
 		}
@@ -237,6 +245,14 @@ func (p picture) since(at time.Time) float64 {
 		return 0
 	}
 	return max(0, p.now.Sub(at).Seconds())
+}
+
+// expiry is the end of a credential as Prometheus counts time; one that has none ends infinitely late.
+func expiry(at time.Time) float64 {
+	if at.IsZero() {
+		return math.Inf(1)
+	}
+	return float64(at.Unix())
 }
 
 func truth(b bool) float64 {

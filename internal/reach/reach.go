@@ -18,7 +18,9 @@ type Reach struct {
 	backends gridsite.Backends
 	owner    string // of the roots of our sites
 
-	held connections
+	// Credentials knows by what the connections were made.
+	Credentials Credentials
+	held        *connections
 
 	mu       sync.Mutex    // guards following
 	loggedIn chan struct{} // closed and replaced after each login
@@ -27,9 +29,9 @@ type Reach struct {
 // New returns a Reach that speaks to sites with these backends, and marks their roots as those of owner: something that
 // no other corrald has, a blank, and words for people.
 func New(backends gridsite.Backends, owner string) *Reach {
+	held := &connections{sites: map[reached]connection{}, persons: map[connection]bool{}}
 	return &Reach{
-		backends: backends, owner: owner, loggedIn: make(chan struct{}),
-		held: connections{sites: map[reached]connection{}, persons: map[connection]bool{}},
+		backends: backends, owner: owner, loggedIn: make(chan struct{}), held: held, Credentials: Credentials{held},
 	}
 }
 

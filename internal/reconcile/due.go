@@ -8,11 +8,12 @@ import (
 )
 
 // Due returns when time alone will change what Decide says about w: the end of a back-off, a planned start, an
-// overlap, the end of a hold, of the patience with a queue, or of a token, or the pace of submissions. It is zero if
-// only what happens can change it.
+// overlap, the end of a hold, of the patience with a queue, of a token or a credential, or the pace of submissions. It
+// is zero if only what happens can change it.
 func Due(now time.Time, w World) time.Time {
 	next := takeTurns(now, w).next
-	for _, at := range slices.Concat(siteTimes(now, w), servingTimes(w), stagingTimes(now, w), glideinTimes(now, w)) {
+	for _, at := range slices.Concat(siteTimes(now, w), servingTimes(w), stagingTimes(now, w), glideinTimes(now, w),
+		credentialTimes(w)) {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -21,6 +22,7 @@ import (
 //	decide                                            performs what is decided, until that is nothing new
 //	submissions accepted|refused|unanswered           what the site does from now on; why it refuses is the input
 //	sees JOB queued|running|ended|nothing [report=O] [transient] [killed=K]
+//	credential D [carried]                            by which corrald logs in from now on: it expires D from now
 //	lease JOB HOLDER, workers JOB N, waits JOB WHY    what the pilot and the queue say
 //	ask GLIDEIN drain|cancel, remove                  what users ask for
 //	world                                             shows what is recorded
@@ -60,8 +62,16 @@ var commands = map[string]func(*life, *testing.T, *datadriven.TestData){
 	"workers":   (*life).note,
 	"waits":     (*life).note,
 	"ask":       (*life).note,
-	"remove":    (*life).note,
-	"world":     (*life).show,
+	"credential": func(l *life, t *testing.T, d *datadriven.TestData) {
+		c := credential.Credential{Kind: credential.SSHCertificate, Where: "/k-cert.pub", Carried: d.HasArg("carried")}
+		if c.Carried {
+			c.Kind, c.Where = credential.X509Proxy, "/proxy"
+		}
+		c.NotAfter = l.now.Add(duration(t, d, d.CmdArgs[0].Key))
+		l.Site.Credentials = []credential.Credential{c}
+	},
+	"remove": (*life).note,
+	"world":  (*life).show,
 	"submissions": func(l *life, _ *testing.T, d *datadriven.TestData) {
 		l.answer, l.because = d.CmdArgs[0].Key, strings.TrimSpace(d.Input)
 	},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -33,6 +34,45 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 		return corral.Lack{Why: why}
 	}
 	return w.lacksOfCluster(g)
+}
+
+// keeps returns what keeps another attempt of g from being submitted: what it lacks, or a credential that has expired
+// or would not outlive it. The latter takes no retry and fails nothing: a new credential ends it.
+func keeps(now time.Time, w World, g corral.Glidein) corral.Lack {
+	lack := w.lack(g)
+	if lack.Final || w.Site.State != corral.SiteReady {
+		return lack
+	}
+	if why := credential.Refuses(now, w.Site.Credentials, time.Duration(g.Walltime)); why != "" {
+		return corral.Lack{Why: "site " + w.Site.Name + ": " + why}
+	}
+	return lack
+}
+
+// unlessExpired leaves out what would be submitted with a credential that has expired, jobs of the site included. What
+// was submitted without an answer is not submitted again then, either; if the site knows it, the next poll shows it.
+func unlessExpired(now time.Time, w World, actions []Action) []Action {
+	if credential.Refuses(now, w.Site.Credentials, 0) == "" {
+		return actions
+	}
+	return slices.DeleteFunc(actions, func(a Action) bool {
+		switch a.(type) {
+		case Submit, Resume:
+			return true
+		}
+		return false
+	})
+}
+
+// credentialTimes are when credentials begin or end to let attempts of the glideins be submitted.
+func credentialTimes(w World) []time.Time {
+	times := credential.Turns(w.Site.Credentials, 0)
+	for _, g := range w.Glideins {
+		if !g.State.Terminal() && len(times) > 0 {
+			times = append(times, credential.Turns(w.Site.Credentials, time.Duration(g.Walltime))...)
+		}
+	}
+	return times
 }
 
 // lacksOfCluster returns what keeps another attempt of g that has to do with its cluster: the pool does not run, no

@@ -51,7 +51,7 @@ func (l Lifetimes) renewAt(g corral.Glidein, a corral.Job, t Token) time.Time {
 // answered is taken up again, unless something is lacking that it would fail for. The last case replaces a token that
 // would end before the attempt's workers leave.
 func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
-	lack := w.lack(g)
+	lack, kept := w.lack(g), keeps(now, w, g)
 	never := w.Hopeless[a.ID]
 	renew := w.Lifetimes.renewAt(g, a, w.Tokens[a.ID])
 	switch {
@@ -59,7 +59,7 @@ func waiting(now time.Time, w World, g corral.Glidein, a corral.Job) []Action {
 		return []Action{Cancel{a, tooLong(a, g.LatestStart(a))}}
 	case !never.IsZero() && !now.Before(never.Add(hopeGrace)):
 		return []Action{Cancel{a, neverStarts(a)}}
-	case a.State == corral.JobNew && lack.Why != "" && !lack.Final: // each poll adopts it if it shows up
+	case a.State == corral.JobNew && kept.Why != "" && !kept.Final: // each poll adopts it if it shows up
 		return nil
 	case a.State == corral.JobNew:
 		return []Action{Resume{a}}

@@ -140,7 +140,7 @@ func Decide(now time.Time, w World) []Action {
 	for _, g := range w.Glideins {
 		actions = append(actions, glidein(now, w, g, turns)...)
 	}
-	return slices.Concat(actions, turns.submits, site(now, w))
+	return unlessExpired(now, w, slices.Concat(actions, turns.submits, site(now, w)))
 }
 
 // site decides about the site itself, by its state. Each state has one thing to bring about: the setup job, the
@@ -266,7 +266,7 @@ func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
 	if turns.has(g.ID) {
 		return actions
 	}
-	lack := w.lack(g)
+	lack := keeps(now, w, g)
 	if lack == (corral.Lack{}) {
 		lack = turns.lacks[g.ID]
 	}
@@ -303,7 +303,7 @@ func wantsAttempt(now time.Time, w World, g corral.Glidein, live []corral.Job) (
 	switch {
 	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until):
 		return false, ""
-	case g.Asked != corral.AskNothing, g.State.Terminal(), now.Before(g.NotBefore), w.lack(g) != corral.Lack{}:
+	case g.Asked != corral.AskNothing, g.State.Terminal(), now.Before(g.NotBefore), keeps(now, w, g) != corral.Lack{}:
 		return false, ""
 	}
 	if len(live) > 0 {

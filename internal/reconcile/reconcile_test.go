@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -314,7 +315,7 @@ func TestBlamedNode(t *testing.T) {
 
 // Whatever the history of a glidein: at most one attempt is asked for at a time, none while one is
 // alive (with overlap, two), none for a glidein that is over or asked to go, none right after one that
-// failed, and deciding twice decides the same.
+// failed, nothing with a credential that has expired, and deciding twice decides the same.
 func TestDecideNeverAsksTooMuch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -326,8 +327,14 @@ func TestDecideNeverAsksTooMuch(t *testing.T) {
 		if diff := cmp.Diff(actions, Decide(now, w)); diff != "" {
 			t.Fatalf("deciding twice differs:\n%s", diff)
 		}
-		pilots := 0
+		pilots, expired := 0, credential.Refuses(now, w.Site.Credentials, 0)
 		for _, a := range actions {
+			if _, again := a.(Resume); again && expired != "" {
+				t.Fatalf("it submits again although %s", expired)
+			}
+			if _, submits := a.(Submit); submits && expired != "" {
+				t.Fatalf("it submits although %s", expired)
+			}
 			if s, ok := a.(Submit); ok && s.Kind == corral.PilotJob {
 				pilots++
 			}
@@ -336,7 +343,7 @@ func TestDecideNeverAsksTooMuch(t *testing.T) {
 		if g.Overlap > 0 {
 			room = 2
 		}
-		mayAsk := len(g.Live()) < room && !now.Before(w.Held.Until) && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady && w.lack(g) == corral.Lack{}
+		mayAsk := len(g.Live()) < room && !now.Before(w.Held.Until) && g.Asked == "" && !g.State.Terminal() && w.Site.State == corral.SiteReady && keeps(now, w, g) == corral.Lack{}
 		if n := len(attempts); n > 0 && now.Before(t0.Add(resubmit.BackoffMin)) {
 			mayAsk = mayAsk && (attempts[n-1].Live() || slices.Contains([]corral.Outcome{corral.OutcomeExpired, corral.OutcomeDuplicate}, attempts[n-1].Outcome))
 		}
@@ -368,6 +375,11 @@ func drawWorld(t *rapid.T) (World, time.Time) {
 	w := World{Site: corral.Site{State: rapid.OneOf(rapid.Just(corral.SiteReady), rapid.SampledFrom(corral.SiteStates)).Draw(t, "site"), PackageDigest: "sha256:…"}, Glideins: []corral.Glidein{g}}
 	if rapid.Bool().Draw(t, "held") {
 		w.Held = corral.Hold{Until: t0.Add(time.Duration(rapid.IntRange(0, 600).Draw(t, "until")) * time.Second), Why: "a reason"}
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "credentials") {
+		w.Site.Credentials = append(w.Site.Credentials, credential.Credential{Kind: credential.Token, Where: "/t",
+			NotAfter: t0.Add(time.Duration(rapid.IntRange(0, 7200).Draw(t, "expires")) * time.Second),
+			Carried:  rapid.Bool().Draw(t, "carried")})
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "site jobs") {
 		kind := rapid.SampledFrom([]corral.JobKind{corral.SetupJob, corral.CleanupJob}).Draw(t, "kind")

@@ -122,6 +122,7 @@ func start(t testing.TB) *fixture {
 	f.crowd.clusters = gate.NewClusters(lg, f.db, dispatch.Config{})
 	f.crowd.clusters.UsePools(f.crowd)
 	t.Cleanup(f.crowd.clusters.Close)
+	way := reach.New(f.far.backends(), "0123 me@here")
 	f.config = server.Config{
 		Version:  "test",
 		User:     "nobody",
@@ -130,10 +131,10 @@ func start(t testing.TB) *fixture {
 		Runs:     newRuns(t, f.db, f.bench),
 		Clusters: f.crowd.clusters,
 		Catalog:  f.shelf.catalog(f.db),
-		Reach:    reach.New(f.far.backends(), "0123 me@here"),
+		Reach:    way,
 		Prober:   probes{f.far},
 		Pools:    f.drawer,
-		Metrics:  metrics.New(lg, f.db, "test", f.crowd.clusters.Workers),
+		Metrics:  metrics.New(lg, f.db, "test", metrics.Sources{Workers: f.crowd.clusters.Workers, Credentials: way.Credentials.Of}),
 		Keys:     keybox(t.TempDir()),
 	}
 	f.server = server.New(lg, f.db, f.config)

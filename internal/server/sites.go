@@ -36,15 +36,16 @@ func newSites(a *rest.Adapter, cfg Config) *siteHandlers {
 			return u.Site, err
 		},
 	}
+	visits := visitor{cfg.Reach, cfg.Prober}
 	record := r
 	record.Find = func(c *rest.Call, tx *store.Tx) (corral.Site, error) {
 		site, err := siteOnRecord(c, tx)
 		if err != nil {
 			return site, err
 		}
-		return withAvoided(tx, site)
+		return visits.seen(tx, site)
 	}
-	return &siteHandlers{Resource: r, record: record, visitor: visitor{cfg.Reach, cfg.Prober}, roots: cfg.Roots}
+	return &siteHandlers{Resource: r, record: record, visitor: visits, roots: cfg.Roots}
 }
 
 func (h *siteHandlers) routes() []rest.Route {
@@ -70,13 +71,15 @@ func siteOnRecord(c *rest.Call, tx *store.Tx) (corral.Site, error) {
 	return rest.Referred("site", c.Param("site"), tx.Site, tx.SiteLastNamed)
 }
 
-// withAvoided is the site with the nodes that the next attempt there avoids. That follows from what attempts have
-// lost on them, and from the time; it is not stored.
-func withAvoided(tx *store.Tx, site corral.Site) (corral.Site, error) {
+// seen is the site with what is not stored: the nodes that the next attempt there avoids, which follow from what
+// attempts have lost on them and from the time, and the credentials by which corrald is logged in, which are files that
+// others replace.
+func (v visitor) seen(tx *store.Tx, site corral.Site) (corral.Site, error) {
 	if site.State.Terminal() {
 		return site, nil
 	}
 	var err error
+	site.Credentials = v.reach.Credentials.Of(site)
 	site.Avoided, err = tx.BadNodes(site, "", 1)
 	return site, err
 }
@@ -86,7 +89,7 @@ func (h *siteHandlers) list(c *rest.Call) error {
 		sites, err := tx.Sites(f)
 		for i := range sites {
 			if err == nil {
-				sites[i], err = withAvoided(tx, sites[i])
+				sites[i], err = h.visitor.seen(tx, sites[i])
 			}
 		}
 		return sites, err
@@ -126,7 +129,7 @@ func (h *siteHandlers) set(c *rest.Call) error {
 			if site, err = tx.Site(site.ID); err != nil {
 				return site, err
 			}
-			return withAvoided(tx, site)
+			return h.visitor.seen(tx, site)
 		})
 	})
 }
@@ -192,7 +195,7 @@ func (h *siteHandlers) forgive(c *rest.Call) error {
 			if err != nil {
 				return site, err
 			}
-			return withAvoided(tx, site)
+			return h.visitor.seen(tx, site)
 		})
 	})
 }

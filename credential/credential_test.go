@@ -1,0 +1,148 @@
+package credential_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/credential"
+)
+
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	login := credential.Credential{Kind: credential.SSHCertificate, Where: "/k-cert.pub", NotAfter: noon.Add(time.Hour)}
+	carried := credential.Credential{Kind: credential.X509Proxy, Where: "/x509", Carried: true,
+		NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(time.Hour)}
+	key := credential.Credential{Kind: credential.SSHKey, Where: "/k"}
+	for name, c := range map[string]struct {
+		all      []credential.Credential
+		at       time.Duration // after noon
+		walltime time.Duration
+		want     string // empty: it may be submitted
+	}{
+		"none":                            {nil, 0, time.Hour, ""},
+		"never ends":                      {[]credential.Credential{key}, 1e6 * time.Hour, time.Hour, ""},
+		"login ends while the pilot runs": {[]credential.Credential{login}, 59 * time.Minute, 48 * time.Hour, ""},
+		"login has ended":                 {[]credential.Credential{key, login}, time.Hour, time.Hour, "ssh certificate /k-cert.pub expired"},
+		"carried lasts to the end":        {[]credential.Credential{login, carried}, 0, time.Hour, ""},
+		"carried ends before":             {[]credential.Credential{login, carried}, 1, time.Hour, "before a pilot of 1h0m0s"},
+		"carried is not good yet":         {[]credential.Credential{carried}, -2 * time.Hour, time.Minute, "not good before"},
+		"carried has ended":               {[]credential.Credential{carried}, time.Hour, 0, "proxy /x509 expired"},
+	} {
+		got := credential.Refuses(noon.Add(c.at), c.all, c.walltime)
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q in it", name, got, c.want)
+		}
+	}
+}
+
+// Between two turns the answer stays what it is.
+func TestRefusesChangesAtTurns(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	within := func() time.Duration { return time.Duration(r.Int64N(int64(100 * time.Minute))) }
+	for range 500 {
+		var all []credential.Credential
+		for range 1 + r.IntN(3) {
+			c := credential.Credential{Kind: credential.Token, Where: "/t", Carried: r.IntN(2) == 0}
+			if r.IntN(4) > 0 {
+				c.NotAfter = noon.Add(within())
+			}
+			if r.IntN(2) > 0 {
+				c.NotBefore = noon.Add(within())
+			}
+			all = append(all, c)
+		}
+		walltime := within() / 2
+		turns := credential.Turns(all, walltime)
+		if !slices.IsSortedFunc(turns, time.Time.Compare) {
+			t.Fatalf("turns %v", turns)
+		}
+		for range 20 {
+			a, b := noon.Add(within()), noon.Add(within())
+			if b.Before(a) {
+				a, b = b, a
+			}
+			between := slices.ContainsFunc(turns, func(at time.Time) bool { return at.After(a) && !at.After(b) })
+			x, y := credential.Refuses(a, all, walltime), credential.Refuses(b, all, walltime)
+			if x != y && !between {
+				t.Fatalf("%+v, walltime %s: at %s %q, at %s %q, turns %v", all, walltime, a, x, b, y, turns)
+			}
+		}
+	}
+}
+
+func TestLevels(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct {
+		life, left time.Duration // life 0: since when it is good is not known
+		want       credential.Level
+	}{
+		"long before":           {365 * day, 25 * time.Hour, credential.Calm},
+		"a day before":          {365 * day, 24 * time.Hour, credential.Soon},
+		"an hour before":        {365 * day, time.Hour, credential.Urgent},
+		"at its end":            {365 * day, 0, credential.Over},
+		"half of twelve hours":  {12 * time.Hour, 6 * time.Hour, credential.Calm},
+		"a third of twelve":     {12 * time.Hour, 4 * time.Hour, credential.Soon},
+		"an hour of twelve":     {12 * time.Hour, time.Hour, credential.Urgent},
+		"two of five minutes":   {5 * time.Minute, 2 * time.Minute, credential.Calm},
+		"half a minute of five": {5 * time.Minute, 30 * time.Second, credential.Urgent},
+		"of unknown age":        {0, 23 * time.Hour, credential.Soon},
+	} {
+		k := credential.Credential{Kind: credential.Token, Where: "/t", NotAfter: noon.Add(c.left)}
+		if c.life > 0 {
+			k.NotBefore = k.NotAfter.Add(-c.life)
+		}
+		got := k.Level(noon)
+		if got != c.want {
+			t.Errorf("%s: level %d, want %d", name, got, c.want)
+		}
+		if said := k.Warning(noon); (said == "") != (got == credential.Calm) {
+			t.Errorf("%s: it says %q", name, said)
+		}
+		if next := k.NextLevel(noon); got < credential.Over && (k.Level(next) <= got || k.Level(next.Add(-1)) != got) {
+			t.Errorf("%s: the next level is said to begin at %s, where it is %d", name, next, k.Level(next))
+		}
+	}
+	if k := (credential.Credential{}); k.Level(noon) != credential.Calm || !k.NextLevel(noon).IsZero() {
+		t.Error("what never ends has a warning")
+	}
+}
+
+// People are told of each level once, and that what they were warned of was replaced; of what nobody was warned of not.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	of := func(left time.Duration) []credential.Credential {
+		return []credential.Credential{{Kind: credential.Token, Where: "/t", NotAfter: noon.Add(left)}}
+	}
+	var w credential.Watch
+	for i, step := range []struct {
+		after time.Duration // noon
+		all   []credential.Credential
+		want  string // in the news; empty: there are none
+		rest  time.Duration
+	}{
+		{0, of(30 * time.Hour), "", 6 * time.Hour},
+		{6 * time.Hour, of(30 * time.Hour), "in 24h0m0s", 23 * time.Hour},
+		{7 * time.Hour, of(30 * time.Hour), "", 22 * time.Hour},
+		{29*time.Hour + 30*time.Minute, of(30 * time.Hour), "in 30m0s", 30 * time.Minute},
+		{29*time.Hour + 40*time.Minute, nil, "", 100 * time.Hour},
+		{29*time.Hour + 40*time.Minute, of(30 * time.Hour), "in 20m0s", 20 * time.Minute},
+		{30 * time.Hour, of(30 * time.Hour), "expired", 100 * time.Hour},
+		{31 * time.Hour, of(90 * time.Hour), "was replaced", 35 * time.Hour},
+		{32 * time.Hour, of(91 * time.Hour), "", 35 * time.Hour},
+	} {
+		now := noon.Add(step.after)
+		news := strings.Join(w.News(now, step.all), "\n")
+		if (news == "") != (step.want == "") || !strings.Contains(news, step.want) {
+			t.Errorf("step %d: %q, want %q in it", i, news, step.want)
+		}
+		w.Tell(now, step.all)
+		if got := w.Rest(now, 100*time.Hour); got != step.rest || !slices.Equal(w.Known(), step.all) {
+			t.Errorf("step %d: rest %s, want %s; known %v", i, got, step.rest, w.Known())
+		}
+	}
+}

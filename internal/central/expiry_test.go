@@ -1,0 +1,57 @@
+package central
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Before the certificate ends, and when it has, the log says so, each once; a new one is taken without a handshake.
+func TestWatchWarnsBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+		first, firstKey := pair(t, 1) // good for two hours, of which one is over
+		replace(t, cert, first)
+		replace(t, key, firstKey)
+		var log bytes.Buffer
+		c, err := LoadCertificates(slog.New(slog.NewTextHandler(&log, nil)), cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go c.Watch(ctx)
+		warned := func(after time.Duration, want int) {
+			t.Helper()
+			<-time.After(after) // of the bubble's own clock
+			synctest.Wait()
+			if got := strings.Count(log.String(), "own certificate"); got != want {
+				t.Errorf("%d warnings, want %d:\n%s", got, want, &log)
+			}
+		}
+		warned(0, 0)
+		warned(19*time.Minute, 0)
+		warned(2*time.Minute, 1)
+		warned(28*time.Minute, 2)
+		warned(12*time.Minute, 3)
+		if !strings.Contains(log.String(), "expired at") {
+			t.Errorf("it does not say that it has ended:\n%s", &log)
+		}
+		warned(time.Hour, 3)
+		before := c.Until()
+		second, secondKey := pair(t, 2)
+		replace(t, key, secondKey)
+		replace(t, cert, second)
+		warned(2*time.Minute, 4)
+		if !strings.Contains(log.String(), "was replaced") || !c.Until().After(before) {
+			t.Error("the new certificate was not taken")
+		}
+	})
+}
