@@ -10,8 +10,8 @@ NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 DEB ?= build
 DEB_ARCH ?= $(shell $(GO) env GOARCH)
 # For each of some fifty parsers; make test-long takes five minutes for each.
-FUZZTIME ?= 3s
-CASES ?= 500
+FUZZTIME ?= 2s
+CASES ?= 400
 # How many steps a case has on average that is a list of them: a hundred thousand in all.
 STEPS ?= 250
 ROUNDS ?= 1
@@ -143,7 +143,7 @@ test-long: ## all rounds of everything that may differ from one to the next; it 
 	$(MAKE) test-soak ROUNDS=3 KILLS=20 PLANS=100 FAULTS=all SITES=20
 	$(MAKE) test-fuzz FUZZTIME=5m
 
-test-properties: ## CASES of each property, five hundred, of STEPS each where they are lists
+test-properties: ## CASES of each property, four hundred, of STEPS each where they are lists
 	$(GO) test -tags soak -timeout 20m -run '^($(properties))$$' $(call packages_of,$(property_files)) -rapid.checks=$(CASES) -rapid.steps=$(STEPS)
 
 test-crashes: htcondor slurm networks ## what is killed or started again, three times over

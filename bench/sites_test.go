@@ -150,7 +150,7 @@ func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	y := &yard{db: db, sim: newSimulated(), steps: &steps{Handler: slog.NewTextHandler(os.Stderr, nil)}}
 	lg := slog.New(y.steps)
-	clusters := gate.NewClusters(lg, db, dispatch.Config{})
+	clusters := gate.NewClusters(lg, db, nil, dispatch.Config{})
 	defer clusters.Close()
 	way := reach.New(y.backends(), "bench")
 	e := engine.New(lg, db, clusters, engine.Config{Key: gate.Key("nobody dials"), Address: nowhere{}, Reach: way,

@@ -470,7 +470,7 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 	if err = errors.Join(err, stock.AddPilot([]byte("#!/bin/sh\n"), arch)); err != nil {
 		t.Fatal(err)
 	}
-	e.clusters = gate.NewClusters(lg, e.db, dispatch.Config{})
+	e.clusters = gate.NewClusters(lg, e.db, nil, dispatch.Config{})
 	e.door = &door{conns: make(chan net.Conn), closed: make(chan struct{})}
 	way := reach.New(gridsite.Backends{
 		Transports: map[string]gridsite.Dialer{"local": func(string, string) (gridsite.Conn,

@@ -124,7 +124,7 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 	if err != nil {
 		return nil, err
 	}
-	clusters := newClusters(lg, db, s, key)
+	clusters := gate.NewClusters(lg, db, key, dispatch.Config{Lease: s.lease})
 	port, err := newWorkerPort(lg, clusters, s)
 	if err != nil {
 		return nil, err
@@ -174,13 +174,6 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 			Audit:         audit,
 		}),
 	}, nil
-}
-
-// newClusters let workers in whose tokens are of this corrald's making.
-func newClusters(lg *slog.Logger, db *store.DB, s settings, key gate.Key) *gate.Clusters {
-	clusters := gate.NewClusters(lg, db, dispatch.Config{Lease: s.lease})
-	gate.Recognize(clusters, key)
-	return clusters
 }
 
 // newReach goes to sites; the worker port learns from it which address of this machine is on the way.

@@ -42,7 +42,7 @@ func newLongLives(t testing.TB) *longLives {
 	})
 	lg := slog.New(slog.DiscardHandler)
 	way := reach.New(backends(""), "")
-	e := New(lg, l.db, gate.NewClusters(lg, l.db, dispatch.Config{}), Config{
+	e := New(lg, l.db, gate.NewClusters(lg, l.db, nil, dispatch.Config{}), Config{
 		Reach: way, Prober: reach.NewProber(lg, l.db, way, unixSocket("")), Catalog: depot.NewCatalog(lg, l.db, stock, nil),
 	})
 	l.loop = newSiteLoop(e, 1)

@@ -121,7 +121,7 @@ func (d *dayOf) serve(ctx context.Context) {
 		db := d.db
 		d.crashed = crash
 		d.mu.Unlock()
-		clusters := gate.NewClusters(d.lg, db, dispatch.Config{})
+		clusters := gate.NewClusters(d.lg, db, nil, dispatch.Config{})
 		way := reach.New(d.backends(), "soak")
 		err := New(d.lg, db, clusters, Config{Key: gate.Key("nobody dials"), Address: nowhere{}, Reach: way,
 			Prober: reach.NewProber(d.lg, db, way, nowhere{}), Catalog: depot.NewCatalog(d.lg, db, stock, nil), Poll: 30 * time.Second}).Run(running)

@@ -150,7 +150,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 // start runs an engine, until the returned function is called or the test ends.
 func (w *world) start() (stop func()) {
 	// Workers keep their tasks through whatever a busy machine does.
-	clusters := gate.NewClusters(w.lg, w.db, dispatch.Config{Lease: 5 * time.Minute, Heartbeat: 3 * time.Second})
+	clusters := gate.NewClusters(w.lg, w.db, nil, dispatch.Config{Lease: 5 * time.Minute, Heartbeat: 3 * time.Second})
 	w.clusters = clusters
 	if w.pools != nil {
 		clusters.UsePools(w.pools)
@@ -556,7 +556,7 @@ func TestGlideinSaysThatItsSiteIsInTrouble(t *testing.T) {
 
 // runEngine runs an engine without a worker port until the returned function is called or the test ends.
 func (w *world) runEngine() (stop func()) {
-	clusters := gate.NewClusters(w.lg, w.db, dispatch.Config{})
+	clusters := gate.NewClusters(w.lg, w.db, nil, dispatch.Config{})
 	w.t.Cleanup(clusters.Close)
 	e := New(w.lg, w.db, clusters, w.cfg)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -243,7 +243,7 @@ func TestWorkersThatComeAndGoCostNoPolls(t *testing.T) {
 func TestTroubleThatLastedIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	e := New(w.lg, w.db, gate.NewClusters(w.lg, w.db, dispatch.Config{}), w.cfg)
+	e := New(w.lg, w.db, gate.NewClusters(w.lg, w.db, nil, dispatch.Config{}), w.cfg)
 	var s corral.Site
 	w.write(func(tx *store.Tx) (err error) {
 		s, err = tx.CreateSite(corral.Site{Name: "hpc", Owner: "local", Contact: "ssh://hpc", Batch: "fork", Root: "/r"})

@@ -21,7 +21,7 @@ func (noSink) Returned([]execution.Key, bool, time.Time, string) {}
 func TestCloseWhileWorkersAreLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	clusters := NewClusters(slog.New(slog.DiscardHandler), w.db, dispatch.Config{Lease: time.Millisecond, Margin: time.Millisecond})
+	clusters := NewClusters(slog.New(slog.DiscardHandler), w.db, nil, dispatch.Config{Lease: time.Millisecond, Margin: time.Millisecond})
 	d := clusters.dispatcher(1)
 	d.Attach(1, noSink{})
 	ended := make(chan struct{})

@@ -68,14 +68,12 @@ type Clusters struct {
 	changed     chan struct{} // closed and replaced when workers come or go
 }
 
-// Recognize tells which key the tokens of attempts were made with: pilots are then known as ours of which the store has
-// no record. It is called before anybody is admitted.
-func Recognize(c *Clusters, key Key) { c.key = key }
-
-// NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools;
-// cfg.OnChange is taken over.
-func NewClusters(lg *slog.Logger, db *store.DB, cfg dispatch.Config) *Clusters {
+// NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools. By the key with which
+// the tokens of attempts are made, pilots are known as ours of which the store has no record; without one they are
+// strangers. cfg.OnChange is taken over.
+func NewClusters(lg *slog.Logger, db *store.DB, key Key, cfg dispatch.Config) *Clusters {
 	c := &Clusters{
+		key:         key,
 		lg:          lg,
 		db:          db,
 		links:       port.NewLinks(cfg.Terms()),

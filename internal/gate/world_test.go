@@ -26,7 +26,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, db: storetest.OpenTest(t), key: Key("a key of this test")}
-	w.clusters = NewClusters(slog.New(slog.DiscardHandler), w.db, dispatch.Config{})
+	w.clusters = NewClusters(slog.New(slog.DiscardHandler), w.db, nil, dispatch.Config{})
 	t.Cleanup(w.clusters.Close)
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "local", Kind: corral.Embedded})

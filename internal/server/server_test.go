@@ -119,7 +119,7 @@ func start(t testing.TB) *fixture {
 		log:    &bytes.Buffer{},
 	}
 	lg := slog.New(slog.NewTextHandler(f.log, nil))
-	f.crowd.clusters = gate.NewClusters(lg, f.db, dispatch.Config{})
+	f.crowd.clusters = gate.NewClusters(lg, f.db, nil, dispatch.Config{})
 	f.crowd.clusters.UsePools(f.crowd)
 	t.Cleanup(f.crowd.clusters.Close)
 	way := reach.New(f.far.backends(), "0123 me@here")
