@@ -107,7 +107,7 @@ func endScales(ctx context.Context, cl *api.Client) error {
 	clusters, err := cl.Clusters(ctx, api.Filter{})
 	for _, k := range clusters {
 		if err == nil {
-			_, err = cl.UnscaleCluster(ctx, k.Name)
+			_, err = cl.UnscaleCluster(ctx, fmt.Sprint(k.ID))
 		}
 		if corral.KindOf(err) == corral.NotFound { // it is not scaled
 			err = nil
@@ -175,8 +175,8 @@ func removeSites(ctx context.Context, cl *api.Client, patience time.Duration) (l
 	return left, nil
 }
 
-// removeClusters removes all clusters, with the daemons of their pools; what is left of a pool that does not
-// end is listed.
+// removeClusters removes all clusters, by their ids, since several owners may have one of a name, with the daemons of
+// their pools; what is left of a pool that does not end is listed.
 func removeClusters(ctx context.Context, cl *api.Client, patience time.Duration) (left []string, err error) {
 	clusters, err := cl.Clusters(ctx, api.Filter{})
 	if err != nil {
@@ -186,7 +186,7 @@ func removeClusters(ctx context.Context, cl *api.Client, patience time.Duration)
 		if k.State == corral.ClusterRemoving {
 			continue
 		}
-		if _, err := cl.RemoveCluster(ctx, k.Name); err != nil {
+		if _, err := cl.RemoveCluster(ctx, fmt.Sprint(k.ID)); err != nil {
 			return nil, err
 		}
 	}
