@@ -192,6 +192,9 @@ bench-streams: build htcondor ## tasks that stream through an HTCondor pool, bes
 bench-shim: build slurm peers ## jobs of a second by sbatch, Makeflow and Snakemake, through a real Slurm and the shim: over an hour
 	$(GO) run ./bench/shim
 
+bench-load: build ## a central corrald with 1,000 watchers, lists and 200 creates a second, over TLS
+	$(GO) run ./bench/load
+
 bench-relay: ## connections through a relay and ssh, beside connections without
 	$(GO) test ./bench -run '^$$' -bench Relay
 

@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/events", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/usages", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
-	{"bench", "bench/evidence", "bench/growth", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e"},
+	{"bench", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -504,6 +504,7 @@ var edges = map[string]map[string]string{
 		"workflow": "makes workflows", "workflow/format": "reads published ones", "workflow/wfformat": "writes them",
 		root: "runs and their reports",
 	},
+	"bench/load":    {"api": "the name of a header", "bench/rig": "a user's corrald", root: "ids"},
 	"bench/streams": {"api": "times of tasks", "bench/rig": "begins and ends, starts corrald", root: "reports of runs"},
 	"bench/evidence": {
 		"bench/rig": "begins and ends", "cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",

@@ -30,6 +30,7 @@ var homes = map[string]home{
 	"github.com/pkg/sftp":                   {packages: []string{"staging/sftp"}, why: "SFTP over a channel of the ssh transport"},
 	"github.com/prometheus/client_golang":   {packages: []string{"internal/metrics"}, why: "what Prometheus scrapes"},
 	"github.com/rogpeppe/go-internal":       {tests: true, why: "scripts that run the programs"},
+	"github.com/tsenart/vegeta/v12":         {packages: []string{"bench/load"}, why: "requests at a rate that is kept, whatever the answers take"},
 	"github.com/urfave/cli/v2":              {packages: []string{"cmd/corral", "cmd/corrald", "cmd/pilot"}, why: "flags and help belong to programs"},
 	"golang.org/x/crypto":                   {packages: []string{"gridsite/ssh"}, why: "the ssh transport"},
 	"golang.org/x/sys":                      {packages: []string{"broker/relay", "cmd/corral", "cmd/corrald", "condor", "embedded/executor", "internal/disk", "internal/personal", "internal/pilot/process", "internal/runas", "internal/slurm/step", "staging"}, why: "system calls that package syscall lacks: locks, pidfd, prctl, statfs, waitid, flags of files, names of signals, a terminal that hides"},
