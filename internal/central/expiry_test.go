@@ -6,10 +6,29 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// A text is written and read by several goroutines.
+type text struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (x *text) Write(p []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.all.Write(p)
+}
+
+func (x *text) String() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.all.String()
+}
 
 // Before the certificate ends, and when it has, the log says so, each once; a new one is taken without a handshake.
 func TestWatchWarnsBeforeTheEnd(t *testing.T) {
@@ -20,7 +39,7 @@ func TestWatchWarnsBeforeTheEnd(t *testing.T) {
 		first, firstKey := pair(t, 1) // good for two hours, of which one is over
 		replace(t, cert, first)
 		replace(t, key, firstKey)
-		var log bytes.Buffer
+		var log text
 		c, err := LoadCertificates(slog.New(slog.NewTextHandler(&log, nil)), cert, key)
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +52,7 @@ func TestWatchWarnsBeforeTheEnd(t *testing.T) {
 			<-time.After(after) // of the bubble's own clock
 			synctest.Wait()
 			if got := strings.Count(log.String(), "own certificate"); got != want {
-				t.Errorf("%d warnings, want %d:\n%s", got, want, &log)
+				t.Errorf("%d warnings, want %d:\n%s", got, want, log.String())
 			}
 		}
 		warned(0, 0)
@@ -42,7 +61,7 @@ func TestWatchWarnsBeforeTheEnd(t *testing.T) {
 		warned(28*time.Minute, 2)
 		warned(12*time.Minute, 3)
 		if !strings.Contains(log.String(), "expired at") {
-			t.Errorf("it does not say that it has ended:\n%s", &log)
+			t.Errorf("it does not say that it has ended:\n%s", log.String())
 		}
 		warned(time.Hour, 3)
 		before := c.Until()
