@@ -22,6 +22,7 @@ import (
 	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -114,7 +115,7 @@ var schemas = map[string]any{
 	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},
 	"Usage": api.Usage{}, "UsageRow": api.UsageRow{}, "Ledger": api.Ledger{}, "LedgerLine": cost.Line{},
 	"NewToken": api.NewToken{}, "Token": account.Token{}, "TokenList": api.List[account.Token]{}, "SSHKey": api.SSHKey{},
-	"Health": api.Health{}, "Problem": api.Problem{},
+	"Credential": credential.Credential{}, "Health": api.Health{}, "Problem": api.Problem{},
 }
 
 func TestSchemasMatchTheTypes(t *testing.T) {
