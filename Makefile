@@ -62,7 +62,7 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build deb bin/test/plain bin/test/race networks debian htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-shim bench-streams bench-relay bench-sites lint fmt clean
+	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-shim bench-streams bench-load bench-relay bench-sites lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -86,16 +86,16 @@ deb_version = $(or $(shell echo '$(VERSION)' | sed -E 's/^v//; s/-dirty$$/+dirty
 	git describe --always --dirty=+dirty))
 
 # The program corral of the package, if this machine can run it.
-corral_here = $(if $(filter $(DEB_ARCH),$(shell $(GO) env GOHOSTARCH)),$(DEB)/work/programs/corral,CGO_ENABLED=0 $(GO) run ./cmd/corral)
+corral_here = $(if $(filter $(DEB_ARCH),$(shell $(GO) env GOHOSTARCH)),$(DEB)/parts/programs/corral,CGO_ENABLED=0 $(GO) run ./cmd/corral)
 
 deb: ## the Debian package, in build/
-	@rm -rf $(DEB)/work
-	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build -ldflags '-s -w $(version)' -o $(DEB)/work/programs/ ./cmd/corrald ./cmd/corral
-	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build $(lean) -ldflags '-s -w $(version)' -o $(DEB)/work/programs/ ./cmd/pilot ./cmd/corral-slurm
-	for shell in bash fish; do $(corral_here) completion $$shell >$(DEB)/work/$$shell; done
-	DEB_ARCH=$(DEB_ARCH) DEB_VERSION='$(deb_version)' DEB_WORK=$(DEB)/work SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+	@rm -rf $(DEB)/parts
+	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build -ldflags '-s -w $(version)' -o $(DEB)/parts/programs/ ./cmd/corrald ./cmd/corral
+	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build $(lean) -ldflags '-s -w $(version)' -o $(DEB)/parts/programs/ ./cmd/pilot ./cmd/corral-slurm
+	for shell in bash fish; do $(corral_here) completion $$shell >$(DEB)/parts/$$shell; done
+	DEB_ARCH=$(DEB_ARCH) DEB_VERSION='$(deb_version)' DEB_PARTS=$(DEB)/parts SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 		$(GO) run $(NFPM) package --config service/deb/nfpm.yaml --packager deb --target $(DEB)/
-	@rm -r $(DEB)/work
+	@rm -r $(DEB)/parts
 
 htcondor: ## a real HTCondor for tests, in the cache; what needs it makes it too
 	scripts/htcondor

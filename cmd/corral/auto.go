@@ -86,7 +86,7 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 	if err := a.predict(&in); err != nil {
 		return r, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil { // a plan alone holds nothing
 		return r, err
 	}
 	ctx, cancel := outlasting(ctx)

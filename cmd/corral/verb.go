@@ -109,8 +109,8 @@ func creating[In, Out any](
 // decided is how long the creation of something that goes on by itself outlasts an interrupt.
 const decided = 10 * time.Second
 
-// outlasting returns a context that ends a while after its parent. What an interrupt finds half made could be neither
-// told of nor cancelled.
+// outlasting returns a context that ends a while after its parent. Who was interrupted before the answer came would
+// know of nothing to tell of, or to cancel.
 func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(decided, cancel) })

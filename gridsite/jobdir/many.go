@@ -55,7 +55,7 @@ func Lines(words []string) io.Reader {
 	return strings.NewReader(strings.Join(words, "\n") + "\n")
 }
 
-// doing is what errors call it.
+// doing names, in errors, what a script does for every tag.
 var doing = map[fault.Point]string{fault.SiteCancel: "cancelling", fault.SiteForget: "forgetting"}
 
 // Each runs a script that does something for every tag, as its point says. The script prints TAG WHY for each one for
