@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,6 +26,10 @@ func TestSlurmLimitOfJobsBindsNoTasks(t *testing.T) {
 	if err != nil {
 		t.Fatalf("sacctmgr: %v: %s", err, out)
 	}
+	u.until("the controller to know of the limit", 5*time.Minute, func() bool {
+		out, err = slurm.Command("scontrol", "--oneliner", "show", "assoc_mgr", "users=root", "flags=assoc").CombinedOutput()
+		return err == nil && bytes.Contains(out, []byte("MaxJobs=2("))
+	})
 	const tasks = 8
 	times := filepath.Join(u.dir, "times")
 	line := func(together int) string { // a task that ends no sooner than so many have begun

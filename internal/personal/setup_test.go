@@ -161,7 +161,7 @@ func TestTakeDown(t *testing.T) {
 	if diff := cmp.Diff(TakenDown{Glideins: 1}, got); err != nil || diff != "" {
 		t.Errorf("TakeDown: %v (-want +got):\n%s", err, diff)
 	}
-	want := []string{"DELETE /v1/clusters/default/scale", "DELETE /v1/glideins/4", "DELETE /v1/sites/1", "DELETE /v1/clusters/default"}
+	want := []string{"DELETE /v1/clusters/1/scale", "DELETE /v1/glideins/4", "DELETE /v1/sites/1", "DELETE /v1/clusters/1"}
 	if diff := cmp.Diff(want, s.changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
@@ -204,7 +204,7 @@ func TestTakeDownOfASilentSite(t *testing.T) {
 	if err != nil || len(got.Left) != 1 || !strings.HasPrefix(got.Left[0], "site far keeps /scratch: ") {
 		t.Errorf("TakeDown = %+v, %v, want what the site keeps", got, err)
 	}
-	want := []string{"DELETE /v1/clusters/default/scale", "DELETE /v1/glideins/4", "DELETE /v1/sites/1", "DELETE /v1/sites/1?force=true", "DELETE /v1/clusters/default"}
+	want := []string{"DELETE /v1/clusters/1/scale", "DELETE /v1/glideins/4", "DELETE /v1/sites/1", "DELETE /v1/sites/1?force=true", "DELETE /v1/clusters/1"}
 	if diff := cmp.Diff(want, s.changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
@@ -220,7 +220,7 @@ func TestTakeDownOfAStubbornPool(t *testing.T) {
 	if err != nil || len(got.Left) != 1 || !strings.HasPrefix(got.Left[0], "the pool of cluster mine (collector 127.0.0.1:9618) did not end: ") {
 		t.Errorf("TakeDown = %+v, %v, want what is left of the pool", got, err)
 	}
-	if last := s.changes[len(s.changes)-1]; last != "DELETE /v1/clusters/mine" {
+	if last := s.changes[len(s.changes)-1]; last != "DELETE /v1/clusters/2" {
 		t.Errorf("changes %v, want the cluster's removal last", s.changes)
 	}
 }

@@ -197,7 +197,7 @@ func TestDecideSettles(t *testing.T) {
 			if len(orders) == 0 {
 				break
 			}
-			if round > 20 {
+			if round > 4*8 { // a worker job of one cpu each time, until all glideins are full
 				t.Fatalf("it goes on and on: %s", text(orders))
 			}
 			w.carry(t, orders)
