@@ -58,6 +58,8 @@ type Engine struct {
 	db       *store.DB
 	clusters *gate.Clusters
 	cfg      Config
+
+	loading sync.Mutex // held while a site's world is read: all the sites together have one cpu busy with it at most
 }
 
 // New returns an engine that works once Run is called.

@@ -95,10 +95,11 @@ func (l *siteLoop) run(ctx context.Context) {
 	}
 }
 
-// rest waits for so long, or until something is recorded. That workers came or went is seen at the next poll, which is
-// due sooner then: where hundreds do, each would cost a poll.
+// rest waits for so long, or until something is recorded, which waits for the end of the calm. That workers came or went
+// is seen at the next poll, which is due sooner then: where hundreds do, each would cost a poll.
 func (l *siteLoop) rest(ctx context.Context, most time.Duration, wake alarms) {
-	end := time.Now().Add(most)
+	begin := time.Now()
+	end, calm := begin.Add(most), begin.Add(l.line.pace.calm())
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	for {
@@ -109,8 +110,14 @@ func (l *siteLoop) rest(ctx context.Context, most time.Duration, wake alarms) {
 			timer.Reset(min(end.Sub(now), max(l.line.pace.next().Sub(now), pollSoon)))
 			wake.registered = nil
 			continue
-		case <-ctx.Done():
 		case <-wake.recorded:
+			if calm.Before(end) {
+				end = calm
+			}
+			timer.Reset(time.Until(end))
+			wake.recorded = nil
+			continue
+		case <-ctx.Done():
 		case <-wake.moved:
 		case <-wake.loggedIn:
 		case <-wake.lost:

@@ -21,6 +21,10 @@ const (
 	// A poll takes at most one of pollShare parts of the time: hundreds of jobs on a busy machine leave none to spare.
 	pollShare = 4
 
+	// Reading what is recorded of a site, and waiting for other sites to have done so, takes at most one of loadShare
+	// parts of the time: where a thousand glideins are asked for one by one, each would cost reading all of them.
+	loadShare = 5
+
 	// Where nothing is expected, the next poll comes after one of quietShare parts of the time for which nothing has
 	// happened: what waits for an hour in a queue is seen to start at most some minutes late, and one minute at most.
 	quietShare = 8
@@ -33,6 +37,7 @@ type pace struct {
 	changed  time.Time     // when something happened last
 	lastPoll time.Time     // zero: the next step polls
 	took     time.Duration // the last poll
+	load     time.Duration // reading what is recorded took so long last
 	expected expectation
 }
 
@@ -78,6 +83,12 @@ func (p *pace) polled(now time.Time, took time.Duration) {
 		p.changed = now
 	}
 }
+
+// loaded notes how long it took to read what is recorded.
+func (p *pace) loaded(took time.Duration) { p.load = took }
+
+// calm is for how long after a step what is recorded does not end the rest.
+func (p *pace) calm() time.Duration { return (loadShare - 1) * p.load }
 
 // lookAgain makes the next step poll: what it would decide about is known to have changed.
 func (p *pace) lookAgain() { p.lastPoll = time.Time{} }

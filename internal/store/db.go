@@ -24,7 +24,7 @@
 //
 // # Where to look
 //
-// The file and its connections: db.go, lock.go (one process at a time) and migrate.go (schema versions). Transactions:
+// The file and its connections: db.go, statement.go, lock.go (one process at a time) and migrate.go (schema versions). Transactions:
 // tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a list selects).
 // Who wants to hear of every object that changes: watch.go. Glideins with endless attempts are read in brief: brief.go.
 // Requests that may come twice: once.go. What is too long for a row is a file beside the database: schedule.go. Copies
@@ -102,16 +102,11 @@ func (d *DB) open(ctx context.Context, path string) error {
 	if err := private(path); err != nil {
 		return err
 	}
-	var err error
-	if d.writer, err = pool(path, 1, "_txlock=immediate"); err != nil {
-		return err
-	}
+	d.writer = pool(path, 1, "_txlock=immediate")
 	if err := migrate(ctx, d.writer, path); err != nil {
 		return err
 	}
-	if d.reader, err = pool(path, readers, "_pragma=query_only(1)"); err != nil {
-		return err
-	}
+	d.reader = pool(path, readers, "_pragma=query_only(1)")
 	return errors.Join(d.sweepNew(), d.SweepSchedules(ctx))
 }
 
@@ -128,17 +123,14 @@ func private(path string) error {
 // pool prepares connections to the file at path. In WAL mode readers and the writer do not wait for each other, and
 // with synchronous(NORMAL) a commit is in the file's log when it returns, though perhaps not on the disk yet: that is
 // what the package promises, and it saves a sync for each commit.
-func pool(path string, connections int, option string) (*sql.DB, error) {
+func pool(path string, connections int, option string) *sql.DB {
 	const uri = "file:%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
 		"&_pragma=foreign_keys(1)&%s"
 	name := fmt.Sprintf(uri, (&url.URL{Path: path}).EscapedPath(), busyTimeout.Milliseconds(), option)
-	p, err := sql.Open("sqlite", name) // registered by the import of modernc.org/sqlite
-	if err != nil {
-		return nil, fmt.Errorf("opening database %s: %w", path, err)
-	}
+	p := sql.OpenDB(connector{name})
 	p.SetMaxOpenConns(connections)
 	p.SetMaxIdleConns(connections)
-	return p, nil
+	return p
 }
 
 // Close writes the log back into the file and gives the file free. No View or Write may be running.
