@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,9 @@ import (
 
 // waits is how long a watcher's request waits for its glidein.
 const waits = 30 * time.Second
+
+// settles is how long the watchers, who come all at once, have until the load begins.
+const settles = 10 * time.Second
 
 // figures are what was measured.
 type figures struct {
@@ -37,10 +41,16 @@ type row struct {
 // late because others are counts from when it should have been sent.
 func (p plan) measure(ctx context.Context, s *stand) (m figures, err error) {
 	watching, end := context.WithCancel(ctx)
-	var watchers sync.WaitGroup
+	var watchers, connected sync.WaitGroup
 	hc := s.client(p.watchers)
+	connected.Add(p.watchers)
 	for i := range p.watchers {
-		watchers.Go(func() { s.watch(watching, hc, i, &m) })
+		watchers.Go(func() { s.watch(watching, hc, i, &m, connected.Done) })
+	}
+	connected.Wait()
+	select {
+	case <-ctx.Done():
+	case <-time.After(settles):
 	}
 	kinds := []struct {
 		name string
@@ -71,12 +81,17 @@ func (p plan) measure(ctx context.Context, s *stand) (m figures, err error) {
 	return m, err
 }
 
-// watch waits for one glidein, again and again.
-func (s *stand) watch(ctx context.Context, hc *http.Client, i int, m *figures) {
+// watch waits for one glidein, again and again, and says when it is connected. The first wait is of any length, so that
+// not all watchers come back at the same time.
+func (s *stand) watch(ctx context.Context, hc *http.Client, i int, m *figures, connected func()) {
 	p := s.people[i%len(s.people)]
-	url := fmt.Sprintf("%s/v1/glideins/%d?wait=ACTIVE&timeout_s=%g", s.url,
-		p.created[i/len(s.people)%len(p.created)], waits.Seconds())
-	for ctx.Err() == nil {
+	id := p.created[i/len(s.people)%len(p.created)]
+	once := sync.OnceFunc(connected)
+	defer once()
+	trace := httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { once() }}
+	ctx = httptrace.WithClientTrace(ctx, &trace)
+	for wait := rand.Float64() * waits.Seconds(); ctx.Err() == nil; wait = waits.Seconds() {
+		url := fmt.Sprintf("%s/v1/glideins/%d?wait=ACTIVE&timeout_s=%.3f", s.url, id, wait)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return // unreachable: the URL is ours

@@ -36,6 +36,7 @@ var homes = map[string]home{
 	"golang.org/x/sys":                      {packages: []string{"broker/relay", "cmd/corral", "cmd/corrald", "condor", "embedded/executor", "internal/disk", "internal/personal", "internal/pilot/process", "internal/runas", "internal/slurm/step", "staging"}, why: "system calls that package syscall lacks: locks, pidfd, prctl, statfs, waitid, flags of files, names of signals, a terminal that hides"},
 	"golang.org/x/term":                     {packages: []string{"cmd/corral"}, why: "is this a terminal, how wide; answers that it does not show"},
 	"gonum.org/v1/plot":                     {packages: []string{"internal/picture"}, why: "diagrams as PNG and SVG"},
+	"modernc.org/libc":                      {packages: []string{"internal/store"}, why: "the C of SQLite: how it is set up"},
 	"modernc.org/sqlite":                    {packages: []string{"internal/store"}, why: "SQLite without cgo"},
 	"pgregory.net/rapid":                    {tests: true, why: "properties, with shrinking"},
 }

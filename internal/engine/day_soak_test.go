@@ -21,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/reach"
+	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/usage"
 	"github.com/corral-pilot/corral/resubmit"
@@ -196,12 +197,13 @@ func (d *dayOf) ask() {
 		}
 		return err
 	})
-	for range dayGlideins {
+	for i := range dayGlideins {
+		wanted := time.Now().Add(time.Duration(i%3) * reconcile.Ahead) // the site's loop sees some of them at once
 		d.write(func(tx *store.Tx) error {
 			sites, err := tx.Sites(store.Filter{})
 			for _, s := range sites {
 				if err == nil {
-					_, err = tx.CreateGlidein(corral.Glidein{Owner: "soak", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 2, MemoryMiB: 1, Broker: corral.BrokerNone,
+					_, err = tx.CreateGlidein(corral.Glidein{Owner: "soak", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 2, MemoryMiB: 1, Broker: corral.BrokerNone, NotBefore: wanted,
 						Walltime: corral.Seconds(dayWalltime), Resubmit: resubmit.Policy{Mode: resubmit.Times, Limit: dayAttempts - 1, Retries: 100}})
 				}
 			}

@@ -95,11 +95,11 @@ func (l *siteLoop) run(ctx context.Context) {
 	}
 }
 
-// rest waits for so long, or until something is recorded, which waits for the end of the calm. That workers came or went
-// is seen at the next poll, which is due sooner then: where hundreds do, each would cost a poll.
+// rest waits for so long, or until something is recorded, but for that at least until the end of the calm. That workers
+// came or went is seen at the next poll, which is due sooner then: where hundreds do, each would cost a poll.
 func (l *siteLoop) rest(ctx context.Context, most time.Duration, wake alarms) {
 	begin := time.Now()
-	end, calm := begin.Add(most), begin.Add(l.line.pace.calm())
+	end := begin.Add(most)
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	for {
@@ -111,9 +111,7 @@ func (l *siteLoop) rest(ctx context.Context, most time.Duration, wake alarms) {
 			wake.registered = nil
 			continue
 		case <-wake.recorded:
-			if calm.Before(end) {
-				end = calm
-			}
+			end = begin.Add(min(most, l.line.pace.calm()))
 			timer.Reset(time.Until(end))
 			wake.recorded = nil
 			continue

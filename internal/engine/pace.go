@@ -84,9 +84,6 @@ func (p *pace) polled(now time.Time, took time.Duration) {
 	}
 }
 
-// loaded notes how long it took to read what is recorded.
-func (p *pace) loaded(took time.Duration) { p.load = took }
-
 // calm is for how long after a step what is recorded does not end the rest.
 func (p *pace) calm() time.Duration { return (loadShare - 1) * p.load }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/reach"
+	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -115,7 +116,7 @@ func TestFailedSiteIsRemoved(t *testing.T) {
 	})
 }
 
-// A glidein that still waits when its site is removed goes with it: it did not fail.
+// A glidein that still waits when its site is removed goes with it, also if it is not looked at yet: it did not fail.
 func TestWaitingGlideinGoesWithItsSite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -125,7 +126,7 @@ func TestWaitingGlideinGoesWithItsSite(t *testing.T) {
 	var g corral.Glidein
 	w.write(func(tx *store.Tx) (err error) {
 		g, err = tx.CreateGlidein(corral.Glidein{Owner: "local", Site: s.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 1,
-			Walltime: corral.Seconds(time.Minute), NotBefore: time.Now().Add(time.Hour)})
+			Walltime: corral.Seconds(time.Minute), NotBefore: time.Now().Add(2 * reconcile.Ahead)})
 		return err
 	})
 	w.askRemoval(s.ID)

@@ -92,10 +92,9 @@ func (l *siteLoop) serve(ctx context.Context, w turn) error {
 // never needed for a right decision, only for a better one: without it a package is looked for once more, say.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	var w reconcile.World
-	from := time.Now()
+	defer func(from time.Time) { l.line.pace.load = time.Since(from) }(time.Now())
 	l.e.loading.Lock()
 	defer l.e.loading.Unlock()
-	defer func() { l.line.pace.loaded(time.Since(from)) }()
 	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
 		if w, err = recorded.World(tx, l.line.id); err != nil {
 			return err

@@ -13,12 +13,24 @@ import (
 func Due(now time.Time, w World) time.Time {
 	next := takeTurns(now, w).next
 	for _, at := range slices.Concat(siteTimes(now, w), servingTimes(w), stagingTimes(now, w), glideinTimes(now, w),
-		credentialTimes(w)) {
+		credentialTimes(w), []time.Time{laterTime(w)}) {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
 	return next
+}
+
+// Ahead is how long before it is wanted a glidein matters, because what its site lacks for it can be brought there. One
+// that is wanted later need not be in a World: plans ask for hundreds, days before.
+const Ahead = time.Hour
+
+// laterTime is when a glidein that is missing begins to matter.
+func laterTime(w World) time.Time {
+	if w.Later.IsZero() {
+		return time.Time{}
+	}
+	return w.Later.Add(-Ahead)
 }
 
 // siteTimes are the end of the site's hold, and when its setup or cleanup job may be tried again.

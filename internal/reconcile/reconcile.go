@@ -32,6 +32,7 @@ type World struct {
 	Told     []corral.Job     // the last attempts that have ended and tell something of the site, as they ended
 	Jobs     []corral.Job     // its setup and cleanup jobs, oldest first
 	Glideins []corral.Glidein // by id, each in brief; those that are over have left, or are about to and do not count
+	Later    time.Time        // when the first glidein wakes that is missing because that is over Ahead away
 	Over     []corral.Job     // attempts that have ended: at least those asked for in the last SubmitWindow
 
 	Needs     map[corral.ClusterID]Need // :: HTCondor cluster of a glidein → what its glideins need

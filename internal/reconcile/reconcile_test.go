@@ -458,6 +458,7 @@ func TestDue(t *testing.T) {
 		{"nothing", World{}, time.Time{}},
 		{"a circuit breaker", World{Held: corral.Hold{Until: t0.Add(time.Second)}, Glideins: []corral.Glidein{planned}}, t0.Add(time.Second)},
 		{"a planned start", World{Glideins: []corral.Glidein{planned}}, t0.Add(time.Hour)},
+		{"a start that is planned for later", World{Later: t0.Add(Ahead + time.Minute), Glideins: []corral.Glidein{planned}}, t0.Add(time.Minute)},
 		{"an overlap", World{Glideins: []corral.Glidein{planned, lapped}}, t0.Add(35 * time.Second)},
 		{"a back-off", World{Glideins: []corral.Glidein{planned, lapped, lost}}, retry},
 		{"a setup job to be tried again", World{Jobs: []corral.Job{siteJobOver(corral.SetupJob, 1, corral.OutcomeFailed, true)}}, t0.Add(siteJobBackoff)},

@@ -51,7 +51,14 @@ func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 	if w.Over, err = tx.AttemptsOverSince(id, tx.Now().Add(-reconcile.SubmitWindow)); err != nil {
 		return w, err
 	}
-	if w.Glideins, err = tx.Glideins(store.GlideinFilter{Site: id, Live: true, InBrief: true}); err != nil {
+	awake := store.GlideinFilter{Site: id, Live: true, InBrief: true}
+	if w.Site.State == corral.SiteReady { // else something may be due with all of them
+		awake.WakesBy = tx.Now().Add(reconcile.Ahead)
+		if w.Later, err = tx.NextToWake(id, awake.WakesBy); err != nil {
+			return w, err
+		}
+	}
+	if w.Glideins, err = tx.Glideins(awake); err != nil {
 		return w, err
 	}
 	if w.Waits, err = waits(tx, id, w.Glideins...); err != nil {

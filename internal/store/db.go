@@ -24,9 +24,10 @@
 //
 // # Where to look
 //
-// The file and its connections: db.go, statement.go, lock.go (one process at a time) and migrate.go (schema versions). Transactions:
-// tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a list selects).
-// Who wants to hear of every object that changes: watch.go. Glideins with endless attempts are read in brief: brief.go.
+// The file and its connections: db.go, statement.go, pages.go, lock.go (one process at a time) and migrate.go (schema
+// versions). Transactions: tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a
+// list selects). Who wants to hear of every object that changes: watch.go. Glideins with endless attempts are read in
+// brief: brief.go.
 // Requests that may come twice: once.go. What is too long for a row is a file beside the database: schedule.go. Copies
 // that are made while corrald works: snapshot.go.
 package store

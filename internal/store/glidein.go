@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/corral-pilot/corral"
 )
@@ -69,7 +70,13 @@ type GlideinFilter struct {
 	Labels  map[string]string // has all of these
 	Live    bool              // only those whose state is not Terminal
 	InBrief bool              // of their attempts only those that matter for what follows
+	WakesBy time.Time         // only those with nothing to wait for, or until then at the latest; zero: all
 }
+
+// wakes is when a glidein stops waiting for nothing but a time: it is wanted then, or its resubmission is over; 0: it
+// does not wait, whatever the clock says. The index of those that are alive has these very words.
+const wakes = "case state when 'WAITING' then " +
+	"coalesce(min(not_before_at_ms, coalesce(resubmit_deadline_at_ms, not_before_at_ms)), 0) else 0 end"
 
 // conditions makes a list of its own for each query, because a clause adds its limit to the arguments.
 func (f GlideinFilter) conditions(t *Tx) conditions {
@@ -84,13 +91,26 @@ func (f GlideinFilter) conditions(t *Tx) conditions {
 	if f.Cluster != 0 {
 		c.add("cluster_id = ?", f.Cluster)
 	}
+	if !f.WakesBy.IsZero() {
+		c.add(wakes+" <= ?", at(&f.WakesBy))
+	}
 	c.labels(f.Labels)
 	c.filter(f.Filter)
 	return c
 }
 
-// CreateGlidein stores g, if corral.Site.NewGlidein lets it, and settles it at once, so that it leaves NEW in the same
-// transaction.
+// NextToWake returns when the first of a site's glideins wakes that a filter with this WakesBy leaves out; zero: none.
+func (t *Tx) NextToWake(site corral.SiteID, by time.Time) (next time.Time, err error) {
+	err = t.row("select min("+wakes+") from glideins where site_id = ? and "+liveGlidein+" and "+wakes+" > ?",
+		[]any{site, at(&by)}, at(&next))
+	if err != nil {
+		return next, fmt.Errorf("looking for what wakes next at site %d: %w", site, err)
+	}
+	return next, nil
+}
+
+// CreateGlidein stores g, if corral.Site.NewGlidein lets it, and settles it before, so that it is never NEW in a row,
+// only in its history.
 func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	site, err := t.Site(g.Site)
 	if err != nil {
@@ -104,10 +124,11 @@ func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 		return corral.Glidein{}, err
 	}
 	g.ID = 0
-	if g, err = glideins.create(t, g, string(g.State)); err != nil {
+	settled, entries, err := t.settled(g, site, corral.Lack{})
+	if err != nil {
 		return corral.Glidein{}, err
 	}
-	return t.settle(g, site, corral.Lack{})
+	return glideins.create(t, settled, string(g.State), entries...)
 }
 
 // Glidein returns the glidein with this id, DELETED or not, with its attempts.
@@ -225,20 +246,26 @@ func (t *Tx) settleSite(s corral.Site) error {
 	return nil
 }
 
-// settle is the one place that writes a glidein's state. The site's circuit breaker counts only where it can stop
-// another attempt: at a site that is READY, for a glidein without a live attempt.
+// settle writes a glidein's state, if it has changed.
 func (t *Tx) settle(g corral.Glidein, site corral.Site, lack corral.Lack) (corral.Glidein, error) {
+	g, entries, err := t.settled(g, site, lack)
+	if err != nil || len(entries) == 0 {
+		return g, err
+	}
+	return g, glideins.save(t, g, entries...)
+}
+
+// settled is the one place that says what a glidein's state is. The site's circuit breaker counts only where it can
+// stop another attempt: at a site that is READY, for a glidein without a live attempt.
+func (t *Tx) settled(g corral.Glidein, site corral.Site, lack corral.Lack) (corral.Glidein, []corral.Entry, error) {
 	var held corral.Hold
 	if site.State == corral.SiteReady && len(g.Live()) == 0 {
 		told, err := t.Told(g.Site)
 		if err != nil {
-			return corral.Glidein{}, err
+			return corral.Glidein{}, nil, err
 		}
 		held = corral.NewHold(told)
 	}
 	g, entries := g.Settle(site.State, held, lack, t.now)
-	if len(entries) == 0 {
-		return g, nil
-	}
-	return g, glideins.save(t, g, entries...)
+	return g, entries, nil
 }

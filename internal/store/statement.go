@@ -35,7 +35,6 @@ type conn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
-	driver.Pinger
 	driver.SessionResetter
 	driver.Validator
 }

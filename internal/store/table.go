@@ -65,15 +65,19 @@ func (tb table[T]) insert(t *Tx, row T) (int64, error) {
 // marks lists a parameter for each column.
 func marks(columns []column) string { return strings.Repeat(", ?", len(columns))[2:] }
 
-// create stores a new object in its first state, with the first line of its history, and returns it as
-// it was stored: times and durations are whole milliseconds from then on.
-func (tb table[T]) create(t *Tx, row T, state string) (T, error) {
+// create stores a new object with the first line of its history, which has its first state, and with the lines of what
+// has happened to it at once. It returns the object as it was stored: times and durations are whole milliseconds from
+// then on.
+func (tb table[T]) create(t *Tx, row T, state string, then ...corral.Entry) (T, error) {
 	var none T
 	id, err := tb.insert(t, row)
 	if err != nil {
 		return none, err
 	}
-	if err := t.record(corral.Created(tb.noun, id, state)); err != nil {
+	for i := range then {
+		then[i].Of = id // it had none when the lines were written
+	}
+	if err := t.record(append([]corral.Entry{corral.Created(tb.noun, id, state)}, then...)...); err != nil {
 		return none, err
 	}
 	row, err = tb.one(t, id, "id = ?", id)

@@ -340,7 +340,10 @@ CREATE UNIQUE INDEX clusters_name on clusters (owner, name) where state <> 'DELE
 
 CREATE INDEX glideins_cluster on glideins (cluster_id) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
 
-CREATE INDEX glideins_live on glideins (site_id) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
+CREATE INDEX glideins_live on glideins (
+	site_id,
+	case state when 'WAITING' then coalesce(min(not_before_at_ms, coalesce(resubmit_deadline_at_ms, not_before_at_ms)), 0) else 0 end
+) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
 
 CREATE INDEX glideins_owner on glideins (owner);
 
