@@ -11,18 +11,21 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// usageKills is how often corrald is killed while it accounts.
-const usageKills = 3
-
 // What tasks took is what their journal says, however often corrald is killed meanwhile, and all of it is in one row.
 func TestUsageSurvivesKills(t *testing.T) {
 	t.Parallel()
+	usageSurvives(t, 3)
+}
+
+// usageSurvives kills corrald so often while it accounts.
+func usageSurvives(t *testing.T, kills int) {
+	t.Helper()
 	u := newUser(t)
 	u.must("up")
 	u.must("glidein", "create", "--site", "local", "--hosts", "2", "--wait", "--timeout", "5m")
 	tasks := u.behind("go", 4, steps(12, 200*time.Millisecond))
 	run := u.must("run", u.workflow("fold", tasks...), "--detach", "-q")
-	for range usageKills {
+	for range kills {
 		u.until("tasks run", 2*time.Minute, func() bool { return u.run(run).Tasks.Running > 0 })
 		u.kill(u.running())
 		u.must("up")
