@@ -31,6 +31,7 @@ func TestFaultsEmbedded(t *testing.T) {
 type life struct {
 	of            func(testing.TB) *user
 	site, cluster string
+	flags         []string       // of the glidein
 	begin         func(*living)  // after corrald's start: what the site and the cluster need
 	only          *regexp.Regexp // points, where others have the rest; nil: all
 }
@@ -114,7 +115,8 @@ func (l *living) live(faults string, logged func(log string)) {
 	}
 	file := l.workflow("life", tasks...)
 
-	g := l.insist("glidein", "create", "--site", l.life.site, "--cluster", l.life.cluster, "--cpus", "1", "--resubmit", "2", "--key", "g", "-q")
+	asked := []string{"glidein", "create", "--site", l.life.site, "--cluster", l.life.cluster, "--cpus", "1", "--resubmit", "2", "--key", "g", "-q"}
+	g := l.insist(append(asked, l.flags...)...)
 	r := l.insist("run", file, "--cluster", l.life.cluster, "--key", "r", "--detach", "-q")
 	l.insist("runs", "wait", r, "-q")
 	l.insist("site", "probe", l.life.site)

@@ -23,7 +23,7 @@ func TestFTPMirror(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.serve()
-	copied, _ := u.giveAway()
+	copied, _ := u.giveAway("copied")
 	u.must("mirror", "add", "campus", u.serveFTP(copied))
 	if s := u.stage("here"); s.State != corral.SiteReady {
 		t.Fatalf("site is %s: %s", s.State, s.Reason)
@@ -35,10 +35,11 @@ func TestFTPMirror(t *testing.T) {
 	u.must("site", "remove", "here", "--wait", "--timeout", "5m")
 }
 
-// giveAway moves the archives of corrald's mirror into a copy of it, and returns this, and one of them.
-func (u *user) giveAway() (copied, archive string) {
+// giveAway moves the archives of corrald's mirror into a copy of it, which is called so, and returns this, and one of
+// them.
+func (u *user) giveAway(name string) (copied, archive string) {
 	u.t.Helper()
-	copied = filepath.Join(u.dir, "copied")
+	copied = filepath.Join(u.dir, name)
 	if err := os.CopyFS(copied, os.DirFS(u.dir+"/cache/corral/mirror")); err != nil {
 		u.t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestSFTPMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.serve()
-	copied, archive := u.giveAway()
+	copied, archive := u.giveAway("copied")
 	base := "sftp://" + sshd.Address()
 	if a := u.corral("mirror", "add", "nowhere", base+"/no/such/place"); a.code != 0 || !strings.Contains(a.stderr, "is added, but: ") || !strings.Contains(a.stderr, "file does not exist") {
 		t.Errorf("a mirror that is not there: exit code %d, %s", a.code, a.stderr)

@@ -41,7 +41,7 @@ func TestSlurmOrphans(t *testing.T) {
 	workers := pids(slices.DeleteFunc(u.workers(), func(w corral.Worker) bool { return fmt.Sprint(w.Glidein) != works }))
 
 	u.kill(u.running())
-	lost, err := filepath.Glob(filepath.Join(u.dir, "s", "corral", "corrald.db*"))
+	lost, err := filepath.Glob(filepath.Join(u.dir, "state", "corral", "corrald.db*"))
 	if err != nil || len(lost) == 0 {
 		t.Fatalf("the database is %v, %v", lost, err)
 	}
