@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -52,33 +51,25 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return rig.Code(stderr, "load", p.run(ctx, stdout, stderr))
 }
 
-// run puts up a corrald, measures, and leaves nothing behind.
-func (p plan) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	dir, err := os.MkdirTemp(p.dir, "l")
-	if err != nil {
+// run puts up a corrald and measures.
+func (p plan) run(ctx context.Context, stdout, stderr io.Writer) error {
+	return rig.Alone(p.bin, p.dir, "l", func(u *rig.User) error {
+		s := &stand{User: u}
+		if err := s.start(ctx, p.users); err != nil {
+			return err
+		}
+		from := time.Now()
+		if err := s.fill(ctx, p.glideins); err != nil {
+			return err
+		}
+		fmt.Fprintf(stderr, "load: %d glideins in %s\n", p.glideins, time.Since(from).Round(time.Millisecond))
+		m, err := p.measure(ctx, s)
+		if err != nil {
+			return err
+		}
+		if m.again, err = s.restart(ctx); err == nil {
+			_, err = io.WriteString(stdout, m.markdown(p))
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	u, err := rig.NewUser(p.bin, dir)
-	if err != nil {
-		return err
-	}
-	s := &stand{User: u}
-	defer func() { err = errors.Join(err, s.End()) }()
-	if err := s.start(ctx, p.users); err != nil {
-		return err
-	}
-	from := time.Now()
-	if err := s.fill(ctx, p.glideins); err != nil {
-		return err
-	}
-	fmt.Fprintf(stderr, "load: %d glideins in %s\n", p.glideins, time.Since(from).Round(time.Millisecond))
-	m, err := p.measure(ctx, s)
-	if err != nil {
-		return err
-	}
-	if m.again, err = s.restart(ctx); err == nil {
-		_, err = io.WriteString(stdout, m.markdown(p))
-	}
-	return err
+	})
 }

@@ -38,6 +38,21 @@ func NewUser(bin, dir string) (*User, error) {
 	return u, os.Chmod(dir, 0o711)
 }
 
+// Alone has do work with a user in a new directory below dir, ends the user's corrald, and leaves nothing behind. The
+// directory is called as a letter says: names are short.
+func Alone(bin, dir, letter string, do func(*User) error) (err error) {
+	if dir, err = os.MkdirTemp(dir, letter); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	u, err := NewUser(bin, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, u.End()) }()
+	return do(u)
+}
+
 // Corral runs the client, and returns what it prints. The error has what it complained about.
 func (u *User) Corral(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(u.bin, "corral"), args...)

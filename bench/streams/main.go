@@ -60,27 +60,19 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return rig.Code(stderr, "streams", p.run(ctx, stdout, stderr))
 }
 
-// run puts up a corrald, measures, and leaves nothing behind.
-func (p plan) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	dir, err := os.MkdirTemp(p.dir, "s")
-	if err != nil {
+// run puts up a corrald and measures.
+func (p plan) run(ctx context.Context, stdout, stderr io.Writer) error {
+	return rig.Alone(p.bin, p.dir, "s", func(u *rig.User) error {
+		s := &stand{u}
+		if err := s.start(ctx, p); err != nil {
+			return err
+		}
+		m, err := p.measure(ctx, s, stderr)
+		if err == nil {
+			_, err = io.WriteString(stdout, m.markdown(p))
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	u, err := rig.NewUser(p.bin, dir)
-	if err != nil {
-		return err
-	}
-	s := &stand{u}
-	defer func() { err = errors.Join(err, s.End()) }()
-	if err := s.start(ctx, p); err != nil {
-		return err
-	}
-	m, err := p.measure(ctx, s, stderr)
-	if err == nil {
-		_, err = io.WriteString(stdout, m.markdown(p))
-	}
-	return err
+	})
 }
 
 // A stand is a user with a private corrald, a pool and one glidein.
