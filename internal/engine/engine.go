@@ -58,8 +58,7 @@ type Engine struct {
 	db       *store.DB
 	clusters *gate.Clusters
 	cfg      Config
-
-	loading sync.Mutex // held while a site's world is read: all the sites together have one cpu busy with it at most
+	loading  sync.Mutex // held while a site's world is read: all the sites together have one cpu busy with it at most
 }
 
 // New returns an engine that works once Run is called.

@@ -95,24 +95,27 @@ func (l *siteLoop) run(ctx context.Context) {
 	}
 }
 
-// rest waits for so long, or until something is recorded, but for that at least until the end of the calm. That workers
+// rest waits for so long, or until something is recorded, but for that it rests as long as loadShare says. That workers
 // came or went is seen at the next poll, which is due sooner then: where hundreds do, each would cost a poll.
 func (l *siteLoop) rest(ctx context.Context, most time.Duration, wake alarms) {
 	begin := time.Now()
-	end := begin.Add(most)
-	timer := time.NewTimer(most)
-	defer timer.Stop()
+	end, timer := begin.Add(most), time.NewTimer(most)
+	sooner := func(at time.Time) {
+		if at.Before(end) {
+			end = at
+			timer.Reset(time.Until(end))
+		}
+	}
 	for {
 		select {
 		case <-wake.registered:
 			now := time.Now()
 			l.line.pace.busy(now)
-			timer.Reset(min(end.Sub(now), max(l.line.pace.next().Sub(now), pollSoon)))
+			sooner(now.Add(max(l.line.pace.next().Sub(now), pollSoon)))
 			wake.registered = nil
 			continue
 		case <-wake.recorded:
-			end = begin.Add(min(most, l.line.pace.calm()))
-			timer.Reset(time.Until(end))
+			sooner(begin.Add((loadShare - 1) * l.line.pace.load))
 			wake.recorded = nil
 			continue
 		case <-ctx.Done():

@@ -84,9 +84,6 @@ func (p *pace) polled(now time.Time, took time.Duration) {
 	}
 }
 
-// calm is for how long after a step what is recorded does not end the rest.
-func (p *pace) calm() time.Duration { return (loadShare - 1) * p.load }
-
 // lookAgain makes the next step poll: what it would decide about is known to have changed.
 func (p *pace) lookAgain() { p.lastPoll = time.Time{} }
 

@@ -92,9 +92,8 @@ func (l *siteLoop) serve(ctx context.Context, w turn) error {
 // never needed for a right decision, only for a better one: without it a package is looked for once more, say.
 func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	var w reconcile.World
-	defer func(from time.Time) { l.line.pace.load = time.Since(from) }(time.Now())
+	from := time.Now()
 	l.e.loading.Lock()
-	defer l.e.loading.Unlock()
 	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
 		if w, err = recorded.World(tx, l.line.id); err != nil {
 			return err
@@ -104,6 +103,8 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 		}
 		return err
 	})
+	l.e.loading.Unlock()
+	l.line.pace.load = time.Since(from)
 	if err != nil {
 		return w, fmt.Errorf("loading site %d: %w", l.line.id, err)
 	}
