@@ -94,21 +94,21 @@ func (h *watch) sightings(
 	}
 	seen := map[string]reconcile.Sighting{}
 	for _, j := range live {
+		var s reconcile.Sighting // of one that is not there: nothing
 		st, there := known[j.Tag]
 		said, read := left[j.Tag]
 		switch {
-		case !there:
-			seen[j.Tag] = h.missing.Unseen(j.Tag, now.UTC())
-			continue
-		case st.Phase != gridsite.Ended:
-			seen[j.Tag] = sighting(st)
-		case read:
-			s := sighting(st)
+		case there && st.Phase != gridsite.Ended:
+			s = sighting(st)
+		case there && read:
+			s = sighting(st)
 			s.Report, s.Stderr = h.decode(j, said)
 			s.Node = gate.NodeName(string(said.node))
-			seen[j.Tag] = s
+		case there:
+			h.missing.Forget(j.Tag)
+			continue
 		}
-		h.missing.Forget(j.Tag)
+		seen[j.Tag] = h.missing.Looked(j.Tag, s, now.UTC())
 	}
 	return seen, nil
 }

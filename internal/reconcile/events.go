@@ -26,8 +26,8 @@ type Sighting struct {
 	Overdue   string  // why it was cancelled, if that was for having waited in vain; see World.Overdue
 	Hopeless  bool    // so would others
 
-	// Missing is since when the site has not known a job that it once accepted; Visibility is for how
-	// long that may be the batch system's delay and not the truth.
+	// Missing is since when the site has shown nothing of the job that counts; Visibility is for how long
+	// that may be the batch system's delay and not the truth.
 	Missing    time.Time
 	Visibility time.Duration
 }
@@ -71,6 +71,8 @@ func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 		return nil
 	case !s.Known:
 		return missing(j, s, now)
+	case s.otherWorks() && s.hidden(now):
+		return nil
 	case s.Phase == Queued:
 		return queued(j, s, now)
 	case s.Phase == Running:
@@ -84,7 +86,7 @@ func Events(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 // simply not have arrived, and is left to Decide.
 func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 	cancelled := j.Asked == corral.AskCancel
-	if j.State == corral.JobNew && !cancelled || s.Missing.IsZero() || now.Sub(s.Missing) < s.Visibility {
+	if j.State == corral.JobNew && !cancelled || s.Missing.IsZero() || s.hidden(now) {
 		return nil
 	}
 	if cancelled {
@@ -101,6 +103,9 @@ func missing(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {
 		Reason:    fmt.Sprintf("the site has not known it for %s", now.Sub(s.Missing).Round(time.Second)),
 	}}
 }
+
+// hidden reports whether the batch system may yet show what it has not shown since Missing.
+func (s Sighting) hidden(now time.Time) bool { return now.Sub(s.Missing) < s.Visibility }
 
 // queued is news of a job only until it has been seen waiting.
 func queued(j corral.Job, s Sighting, now time.Time) []corral.JobEvent {

@@ -113,11 +113,7 @@ func (f *faulty) observe() (did int, ok bool) {
 	}
 	for _, j := range live {
 		s, extra := f.site.poll(j.Tag, age)
-		if s.Known {
-			f.missing.Forget(j.Tag)
-		} else {
-			s = f.missing.Unseen(j.Tag, f.now)
-		}
+		s = f.missing.Looked(j.Tag, s, f.now)
 		for _, e := range extra {
 			did++
 			switch f.fault("cancel of "+e.String(), "done", "lost", "failed") {

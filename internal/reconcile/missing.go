@@ -1,6 +1,10 @@
 package reconcile
 
-import "time"
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
 
 // Visibility is for how long a batch system may hide a job that it has accepted.
 const Visibility = 5 * time.Second
@@ -10,17 +14,28 @@ const Visibility = 5 * time.Second
 // again looks for as long once more, so that what it has forgotten never makes it do something too early.
 type Missing map[string]time.Time
 
-// Unseen notes that a poll at now did not show a job, and returns what is known of it. A time that lies ahead is of a
-// clock that was set back since, and says nothing.
-func (m Missing) Unseen(tag string, now time.Time) Sighting {
+// Looked notes what a poll at now showed of a job, and adds since when it has not shown it. A time that lies ahead is
+// of a clock that was set back since, and says nothing.
+func (m Missing) Looked(tag string, s Sighting, now time.Time) Sighting {
+	if s.Known && !s.otherWorks() {
+		m.Forget(tag)
+		return s
+	}
 	if since, ok := m[tag]; !ok || since.After(now) {
 		m[tag] = now
 	}
-	return Sighting{Missing: m[tag], Visibility: Visibility}
+	s.Missing, s.Visibility = m[tag], Visibility
+	return s
 }
 
-// Forget has the count begin anew: the job was seen, or is over, or is being submitted, perhaps once more; from then on
-// the batch system may hide it again.
+// otherWorks reports whether all that a poll showed is a pilot that left the attempt to another, which had come in
+// first. That one is what the attempt's end depends on, and the batch system may hide it still.
+func (s Sighting) otherWorks() bool {
+	return s.Phase == Ended && s.Report != nil && s.Report.Outcome == corral.OutcomeDuplicate
+}
+
+// Forget has the count begin anew: the job is over, or is being submitted, perhaps once more; from then on the batch
+// system may hide it again.
 func (m Missing) Forget(tag string) { delete(m, tag) }
 
 // MayCome reports whether a job whose submission was never answered may yet show up. Until then it is not repeated.
