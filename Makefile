@@ -34,6 +34,8 @@ endif
 # Debuggers' tables are left out of the tests' programs: they took most of the time to link them.
 # The race detector is left out of SQLite, which is C that was translated into Go, and of compression: it makes
 # them ten times slower and finds nothing of ours in them.
+# A program with it sleeps for a second when it ends, for races that it might find yet: every command of a test would.
+export GORACE := atexit_sleep_ms=0 $(GORACE)
 race := -ldflags=-w $(if $(compiler),-race -gcflags=modernc.org/...=-race=false -gcflags=compress/...=-race=false -gcflags=hash/...=-race=false)
 version := -X github.com/corral-pilot/corral/internal/version.release=$(VERSION)
 # A pilot starts for every job of the Slurm shim, and needs no manual of itself: without urfave/cli's it starts sooner.

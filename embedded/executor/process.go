@@ -84,7 +84,7 @@ func (p *process) kill(strays []int) bool {
 	if p.gone {
 		return false
 	}
-	for _, pid := range append(strays, -p.pid) {
+	for _, pid := range append([]int{-p.pid}, strays...) { // else a shell goes on when what it waits for is killed
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended just now
 	}
 	return true

@@ -47,11 +47,31 @@ func TestMigrateEveryVersion(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "corral.db")
 			restore(t, path, readFixture(t, version))
 			db := open(t, path)
-			golden(t, "testdata/schema.sql", schema(t, raw(t, path)))
+			golden(t, "schema.sql", schema(t, raw(t, path)))
 			golden(t, fmt.Sprintf("testdata/v%04d.json", version), contents(t, db))
 			checkIntegrity(t, raw(t, path))
 		})
 	}
+}
+
+// A new database is what one becomes that all migrations were made on.
+func TestNewDatabaseIsMigrated(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	migrated := raw(t, filepath.Join(dir, "migrated.db"))
+	for _, name := range migrationScripts(t) {
+		script, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := migrated.Exec(string(script)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	path := filepath.Join(dir, "new.db")
+	open(t, path)
+	golden(t, "schema.sql", schema(t, migrated))
+	golden(t, "schema.sql", schema(t, raw(t, path)))
 }
 
 // The node on which an attempt failed, before there were lists of them.
