@@ -38,7 +38,8 @@ endif
 export GORACE := atexit_sleep_ms=0 $(GORACE)
 race := -ldflags=-w $(if $(compiler),-race -gcflags=modernc.org/...=-race=false -gcflags=compress/...=-race=false -gcflags=hash/...=-race=false)
 version := -X github.com/corral-pilot/corral/internal/version.release=$(VERSION)
-# A pilot starts for every job of the Slurm shim, and needs no manual of itself: without urfave/cli's it starts sooner.
+# No program prints a manual page: without urfave/cli's code for that they start sooner, as a pilot does for every job of
+# the Slurm shim.
 lean := -tags urfave_cli_no_docs
 go_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.go'))
 tests = $(filter %_test.go,$(go_files))
@@ -70,17 +71,18 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
 
 build: ## corrald, corral, pilot and corral-slurm in bin/
-	$(GO) build -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
+	$(GO) build $(lean) -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
 	CGO_ENABLED=0 $(GO) build $(lean) -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot ./cmd/corral-slurm
 
-# What tests start (internal/programs): as users build it, and with the race detector.
+# What tests start (internal/programs): as users build it, and with the race detector in corrald. A test starts corral
+# for each of its questions, which with the detector takes five times as long.
 bin/test/plain:
-	$(GO) build -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald ./examples/provision
+	$(GO) build $(lean) -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald ./examples/provision
 	CGO_ENABLED=0 $(GO) build $(lean) -ldflags '-s -w' -o $@/ ./cmd/pilot ./cmd/corral-slurm
 
 bin/test/race: bin/test/plain
-	$(GO) build $(race) -o $@/ ./cmd/corral ./cmd/corrald
-	ln -f $</pilot $</corral-slurm $@/
+	$(GO) build $(lean) $(race) -o $@/ ./cmd/corrald
+	ln -f $</corral $</pilot $</corral-slurm $@/
 
 # A version for Debian: what follows a release is newer than that, and what comes before one, or has none yet, is older.
 deb_version = $(or $(shell echo '$(VERSION)' | sed -E 's/^v//; s/-dirty$$/+dirty/; s/-([0-9]+)-g/+\1.g/; s/-/~/g'),$(shell \
@@ -92,7 +94,7 @@ corral_here = $(if $(filter $(DEB_ARCH),$(shell $(GO) env GOHOSTARCH)),$(DEB)/pa
 
 deb: ## the Debian package, in build/
 	@rm -rf $(DEB)/parts
-	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build -ldflags '-s -w $(version)' -o $(DEB)/parts/programs/ ./cmd/corrald ./cmd/corral
+	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build $(lean) -ldflags '-s -w $(version)' -o $(DEB)/parts/programs/ ./cmd/corrald ./cmd/corral
 	CGO_ENABLED=0 GOARCH=$(DEB_ARCH) $(GO) build $(lean) -ldflags '-s -w $(version)' -o $(DEB)/parts/programs/ ./cmd/pilot ./cmd/corral-slurm
 	for shell in bash fish; do $(corral_here) completion $$shell >$(DEB)/parts/$$shell; done
 	DEB_ARCH=$(DEB_ARCH) DEB_VERSION='$(deb_version)' DEB_PARTS=$(DEB)/parts SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \

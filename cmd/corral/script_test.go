@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")
 
 // scripts says how those of a folder are played.
 func scripts(t *testing.T, folder string) testscript.Params {
-	bin, err := programs.Plain() // those of internal/e2e have the race detector in them
+	bin, err := programs.Plain() // internal/e2e has the race detector in corrald
 	if err != nil {
 		t.Fatal(err)
 	}

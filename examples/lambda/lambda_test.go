@@ -1,14 +1,9 @@
 package lambda
 
 import (
-	"bytes"
-	"compress/gzip"
-	"errors"
 	"flag"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,45 +36,6 @@ func TestWorkflowFileIsGenerated(t *testing.T) {
 	}
 }
 
-// TestWorkflowArrivesAtExpected runs the whole workflow, one task after the other and each in a
-// directory with nothing but its declared inputs, and compares its report with that of the single pass. The genome is
-// the first tenth of lambda's: with all of it, the demo does the same.
-func TestWorkflowArrivesAtExpected(t *testing.T) {
-	t.Parallel()
-	data, genome := t.TempDir(), firstTenth(t)
-	if err := os.CopyFS(data, FS); err != nil {
-		t.Fatal(err)
-	}
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	_, err := io.WriteString(w, genome)
-	if err := errors.Join(err, w.Close(), os.WriteFile(filepath.Join(data, GenomeFile), packed.Bytes(), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	wf := readWorkflow(t)
-	for _, i := range wf.Graph.Order() {
-		runTask(t, data, wf.Tasks[i])
-	}
-	got, err := os.ReadFile(filepath.Join(data, ReportFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := SinglePass(strings.NewReader(genome))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("report of the workflow and of the single pass differ (-single +workflow):\n%s", diff)
-	}
-}
-
-// firstTenth returns the first lines of the genome's file.
-func firstTenth(t *testing.T) string {
-	t.Helper()
-	lines := strings.SplitAfter(wholeGenome(t), "\n")
-	return strings.Join(lines[:len(lines)/10], "")
-}
-
 func wholeGenome(t *testing.T) string {
 	t.Helper()
 	f, err := Genome()
@@ -101,49 +57,6 @@ func readWorkflow(t *testing.T) *workflow.Workflow {
 		t.Fatal(err)
 	}
 	return wf
-}
-
-// runTask runs one task in a directory of its own and moves its outputs to data.
-func runTask(t *testing.T, data string, task workflow.Task) {
-	t.Helper()
-	dir := t.TempDir()
-	for _, name := range task.Inputs {
-		if err := os.Symlink(filepath.Join(data, name), filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command(task.Argv[0], task.Argv[1:]...)
-	cmd.Dir = dir
-	cmd.Env = os.Environ()
-	for name, value := range task.Env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	if name := task.Stdin; name != "" {
-		in, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer in.Close()
-		cmd.Stdin = in
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	if name := task.Stdout; name != "" {
-		out, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer out.Close()
-		cmd.Stdout = out
-	}
-	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
-		t.Fatalf("task %s, %v: %v\n%s", task.ID, cmd.Args, err, stderr.String())
-	}
-	for _, name := range task.Outputs {
-		if err := os.Rename(filepath.Join(dir, name), filepath.Join(data, name)); err != nil {
-			t.Fatalf("task %s: %v", task.ID, err)
-		}
-	}
 }
 
 func TestWorkflowIsRunnable(t *testing.T) {

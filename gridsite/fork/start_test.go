@@ -133,7 +133,7 @@ func TestForkSubmitBrokenOff(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "root")
 	batch := fork.New(local.Conn{}, root)
-	for i := range 20 {
+	for i := range 10 {
 		spec := shell(fmt.Sprint("job-", i), "echo started >>once")
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(15000))*time.Microsecond)

@@ -24,8 +24,8 @@ var (
 // Plain returns the folder of the programs as users build them.
 func Plain() (dir string, err error) { return plain() }
 
-// Tested returns the folder of the programs as the calling test is built: with the race detector in corral and
-// corrald, if it is in the test. The pilot is always as users have it.
+// Tested returns the folder of the programs as the calling test is built: with the race detector in corrald, if it is
+// in the test. The others are always as users have them.
 func Tested() (dir string, err error) { return tested() }
 
 // CopyPilot puts the pilot into dir, for tests whose pilots run as somebody who may not enter the clone, and returns
