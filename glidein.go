@@ -95,6 +95,7 @@ type Glidein struct {
 	Slots       SlotMode   `json:"slots,omitempty"`
 	BatchOptions
 	NotBefore time.Time         `json:"not_before,omitzero"`
+	Follows   GlideinID         `json:"follows,omitempty"` // it takes over from that one
 	Resubmit  resubmit.Policy   `json:"resubmit"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Asked     Ask               `json:"asked,omitempty"`
@@ -180,6 +181,18 @@ func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry, e
 	}
 	g.Asked, g.UpdatedAt = ask, latest(now, g.UpdatedAt)
 	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: string(ask),
+		From: string(g.State), To: string(g.State), Reason: reason}}, nil
+}
+
+// Retime sets when the first attempt of a glidein is wanted. One that follows another is wanted when that one's end
+// comes near, which is known once that one runs. It changes nothing, and has no entry, once an attempt was asked for.
+// The glidein must be settled after it.
+func (g Glidein) Retime(at time.Time, reason string, now time.Time) (Glidein, []Entry, error) {
+	if g.State != GlideinNew && g.State != GlideinWaiting || g.Asked != AskNothing {
+		return g, nil, nil
+	}
+	g.NotBefore, g.UpdatedAt = at, latest(now, g.UpdatedAt)
+	return g, []Entry{{Object: ObjectGlidein, Of: int64(g.ID), Event: "retime",
 		From: string(g.State), To: string(g.State), Reason: reason}}, nil
 }
 

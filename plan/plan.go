@@ -87,7 +87,8 @@ const (
 // Objectives lists what may be asked for.
 var Objectives = []Objective{Makespan, Cost, CPUs, Tradeoff}
 
-// A Pilot is one pilot to ask for.
+// A Pilot is one pilot to ask for. One that follows another is asked for as planned, or earlier or later if that one
+// comes earlier or later: so that it runs for Overlap before the workers of that one leave.
 type Pilot struct {
 	Site      string         `json:"site"`
 	Queue     string         `json:"queue,omitempty"`
@@ -100,6 +101,8 @@ type Pilot struct {
 	Start     corral.Seconds `json:"start_s"`
 	Ready     corral.Seconds `json:"ready_s"`
 	End       corral.Seconds `json:"end_s"`
+	Follows   *int           `json:"follows,omitempty"` // index of an earlier one, whose place it takes; nil: none's
+	Overlap   corral.Seconds `json:"overlap_s,omitempty"`
 }
 
 // Host is what each of its hosts offers.

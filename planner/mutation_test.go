@@ -122,6 +122,15 @@ var mutations = []mutation{
 		q.End = q.Ready - tick
 		return true
 	})},
+	{"in the place of a later one", []string{"follows"}, func(rng *rand.Rand, _ *plan.Problem, p *plan.Plan) bool {
+		i := rng.IntN(len(p.Pilots))
+		p.Pilots[i].Follows, p.Pilots[i].Overlap = &i, second
+		return true
+	}},
+	{"an overlap with none", []string{"follows"}, onPilot(func(_ *plan.Site, q *plan.Pilot) bool {
+		q.Overlap = second
+		return q.Follows == nil
+	})},
 	{"a second over the site's walltime", []string{"site walltime"}, onPilot(func(s *plan.Site, q *plan.Pilot) bool {
 		q.Walltime = corral.Seconds(s.Walltime) + second
 		s.Wait = func(plan.Shape) time.Duration { return 0 }

@@ -76,6 +76,7 @@ func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at 
 		}
 		all = append(all, s.pilot(l, len(members), span))
 	}
+	s.chain(all, at)
 	for i, l := range s.lines {
 		if l.present > 0 {
 			at[[2]int{i, 0}] = [2]int{len(all) + l.present - 1, l.number}
@@ -83,6 +84,33 @@ func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at 
 	}
 	return all, at
 }
+
+// chain has pilots follow those whose places they take: on each of their lines, what ended the hold before was no
+// pause, but the walltime. That is so if they are to start before those have left.
+func (s *schedule) chain(all []plan.Pilot, at map[[2]int][2]int) {
+	before := make([]map[int]int, len(all)) // :: pilot → on how many lines it was the one before
+	for i, l := range s.lines {
+		for k := 1; k < len(l.holds) && l.present == 0; k++ {
+			earlier, later := at[[2]int{i, k - 1}][0], at[[2]int{i, k}][0]
+			if before[later] == nil {
+				before[later] = map[int]int{}
+			}
+			before[later][earlier]++
+		}
+	}
+	for later, lines := range before {
+		q := &all[later]
+		for earlier, n := range lines {
+			p := all[earlier]
+			if n == q.Hosts && n == p.Hosts && earlier < later && q.Submit >= p.Start && q.Start < p.End {
+				q.Follows, q.Overlap = &earlier, max(q.Ready-q.Start, leastOverlap)
+			}
+		}
+	}
+}
+
+// leastOverlap is the least time for which a pilot is to run before the workers of the one leave that it follows.
+const leastOverlap = corral.Seconds(time.Second)
 
 // pilot describes one pilot of a line's site and shape.
 func (s *schedule) pilot(l *line, hosts int, held plan.Span) plan.Pilot {

@@ -66,9 +66,25 @@ type Ask struct {
 	Overlap  time.Duration   // its successor is to run so long before its workers leave
 	Resubmit resubmit.Policy // what follows its attempts
 
+	// Takes is the glidein that it takes over from, of those that were asked for before, by their number from 1; 0:
+	// none. The overlap is then the pilot's own.
+	Takes corral.GlideinID
+
 	// Only from a Control: what is asked of a glidein that was asked for before. The other fields do not count then.
 	Release corral.Ask
 	Glidein corral.GlideinID
+}
+
+// AsksFor asks for pilots of a plan, when so many glideins were asked for before.
+func AsksFor(pilots []plan.Pilot, before int, idle time.Duration) []Ask {
+	asks := make([]Ask, len(pilots))
+	for i, q := range pilots {
+		asks[i] = Ask{Pilot: q, Idle: idle}
+		if q.Follows != nil {
+			asks[i].Takes = corral.GlideinID(before + *q.Follows + 1)
+		}
+	}
+	return asks
 }
 
 // A Control is a policy that asks for pilots, and has them go, while a run is under way. It is called at the beginning

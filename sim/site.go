@@ -176,11 +176,13 @@ func hostOf(s *site, g corral.Glidein) corral.Resources {
 	return host
 }
 
+// shapeOf is what a glidein asks for, as plans see it.
+func shapeOf(s *site, g corral.Glidein) plan.Shape {
+	return plan.Shape{Hosts: g.Hosts, Walltime: time.Duration(g.Walltime), Host: hostOf(s, g)}
+}
+
 func (s *site) wait(p *pilot) time.Duration {
-	shape := plan.Shape{
-		Hosts: p.glidein.Hosts, Walltime: time.Duration(p.glidein.Walltime),
-		Host: hostOf(s, p.glidein),
-	}
+	shape := shapeOf(s, p.glidein)
 	switch {
 	case s.Draw != nil:
 		return s.Draw(shape, p.number)
@@ -240,6 +242,20 @@ func (s *site) sees(p *pilot, see reconcile.Sighting) {
 		}
 		s.apply(reconcile.MoveJob{Job: p.job.ID, Event: e})
 		remember(s, p, e)
+	}
+}
+
+// recall has a site known, before its first pilot, by waits as the plan expects them, which were seen there once.
+func recall(s *site, shape plan.Shape) {
+	if len(s.world.Waits) > 0 || s.Wait == nil {
+		return
+	}
+	const seen = 20
+	for i := range seen { // the longest was submitted first
+		wait := s.Quantile(shape, 1-(float64(i)+0.5)/seen)
+		s.world.Waits = append(s.world.Waits, corral.Wait{Site: s.Name, Queue: s.Queue, Hosts: shape.Hosts,
+			CPUs: shape.Host.CPUs, Walltime: corral.Seconds(shape.Walltime), SubmittedAt: s.begin.Add(-wait),
+			StartedAt: s.begin})
 	}
 }
 

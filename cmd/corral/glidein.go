@@ -207,6 +207,7 @@ var glideinTable = listing[corral.Glidein]{
 		{"waits in queue", func(g corral.Glidein) any { return "at most " + short(g.QueueLimit.String()) }},
 		{"ccb", func(g corral.Glidein) any { return strings.Join(g.CCB, ", ") }},
 		{"not before", func(g corral.Glidein) any { return when(g.NotBefore) }},
+		{"follows", func(g corral.Glidein) any { return unless(g.Follows) }},
 		{"created", func(g corral.Glidein) any { return when(g.CreatedAt) }},
 	},
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/recorded"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -60,13 +61,8 @@ func (l *siteLoop) act(ctx context.Context, w turn, a reconcile.Action) error {
 	switch a := a.(type) {
 	case reconcile.Submit:
 		return l.submit(ctx, w, a)
-	case reconcile.AskGlidein:
-		return l.line.write(ctx, func(tx *store.Tx) error {
-			_, err := tx.AskGlidein(a.Glidein, a.Ask, a.Reason)
-			return err
-		})
-	case reconcile.Settle:
-		return l.line.write(ctx, func(tx *store.Tx) error { return store.Done(tx.SettleGlidein(a.Glidein, a.Lack)) })
+	case reconcile.AskGlidein, reconcile.Retime, reconcile.Settle:
+		return l.line.write(ctx, func(tx *store.Tx) error { return recorded.Record(tx, a) })
 	case reconcile.MoveSite:
 		return l.line.moveSite(ctx, a.Move, a.Reason)
 	case reconcile.UsePackage:

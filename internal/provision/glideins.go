@@ -51,7 +51,7 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, first int, machine 
 	if err != nil {
 		return nil, err
 	}
-	for _, in := range Requests(row, pilots, first) {
+	for i, in := range Requests(row, pilots, first) {
 		if !in.NotBefore.After(tx.Now()) {
 			in.NotBefore = time.Time{}
 		}
@@ -64,6 +64,9 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, first int, machine 
 			return nil, err
 		}
 		g.Owner = row.Owner
+		if q := pilots[i]; q.Follows != nil {
+			g.Follows, g.Overlap = all[*q.Follows].ID, q.Overlap
+		}
 		if err = request.Place(&g, site, cluster, machine); err != nil {
 			return nil, err
 		}

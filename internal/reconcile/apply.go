@@ -142,6 +142,19 @@ func (a AskGlidein) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return append(entries, w.settle(g, w.Site.Lack(), now)...), nil
 }
 
+func (a Retime) apply(w *World, now time.Time) ([]corral.Entry, error) {
+	g, err := w.glidein(a.Glidein)
+	if err != nil {
+		return nil, err
+	}
+	retimed, entries, err := g.Retime(a.At, a.Reason, now)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	*g = retimed
+	return append(entries, w.settle(g, w.Site.Lack(), now)...), nil
+}
+
 func (a Settle) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	g, err := w.glidein(a.Glidein)
 	if err != nil {

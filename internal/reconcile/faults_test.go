@@ -163,6 +163,10 @@ func (f *faulty) userAsks(t *rapid.T) {
 		g := forever()
 		g.Resubmit = rapid.SampledFrom([]resubmit.Policy{g.Resubmit, {}, {Retries: 2}, {Mode: resubmit.Times, Limit: 2, Retries: 1}}).Draw(t, "policy")
 		g.Overlap = corral.Seconds(rapid.SampledFrom([]time.Duration{0, 0, 20 * time.Minute}).Draw(t, "overlap"))
+		if len(f.Glideins) > 0 && rapid.IntRange(0, 2).Draw(t, "follows one") == 0 {
+			g.Follows = rapid.SampledFrom(f.Glideins).Draw(t, "which").ID
+			g.NotBefore = f.now.Add(time.Hour)
+		}
 		f.create(g)
 	case "drain", "cancel":
 		if len(f.Glideins) > 0 {

@@ -97,6 +97,10 @@ func (f *faulty) spareTheOver(actions []Action) {
 			if _, err := f.glidein(a.Glidein); err != nil {
 				f.breaks(nothingIsOver, fmt.Sprintf("glidein %d is asked to %s", a.Glidein, a.Ask))
 			}
+		case Retime:
+			if _, err := f.glidein(a.Glidein); err != nil {
+				f.breaks(nothingIsOver, fmt.Sprintf("glidein %d is wanted at another time", a.Glidein))
+			}
 		case Settle:
 			if _, err := f.glidein(a.Glidein); err != nil {
 				f.breaks(nothingIsOver, fmt.Sprintf("glidein %d is settled", a.Glidein))

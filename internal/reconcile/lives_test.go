@@ -175,6 +175,8 @@ func (l *life) short(a Action) string {
 		return "drain " + calls(a.Job)
 	case Settle:
 		return fmt.Sprintf("settle glidein %d", a.Glidein)
+	case Retime:
+		return fmt.Sprintf("retime glidein %d", a.Glidein)
 	case AskGlidein:
 		return fmt.Sprintf("ask glidein %d", a.Glidein)
 	case MoveSite:

@@ -96,6 +96,13 @@ type (
 		Reason  string
 	}
 
+	// Retime sets when a glidein is wanted that follows another one, once that one runs.
+	Retime struct {
+		Glidein corral.GlideinID
+		At      time.Time
+		Reason  string
+	}
+
 	// Settle writes down a glidein's derived state where it differs from the recorded one.
 	Settle struct {
 		Glidein corral.GlideinID
@@ -123,6 +130,7 @@ func (a Renew) Why() string {
 func (a Drain) Why() string      { return "asked to drain" }
 func (a Cancel) Why() string     { return a.Reason }
 func (a AskGlidein) Why() string { return a.Reason }
+func (a Retime) Why() string     { return a.Reason }
 func (a Settle) Why() string     { return "what its attempts say has changed" }
 func (a MoveSite) Why() string   { return a.Reason }
 func (a UsePackage) Why() string { return "package " + a.Package.Name + " is installed there" }
@@ -261,6 +269,9 @@ func cancelAll(jobs []corral.Job, reason string) []Action {
 // glidein decides about one glidein, but for its turn to submit another attempt.
 func glidein(now time.Time, w World, g corral.Glidein, turns turns) []Action {
 	var actions []Action
+	if retime, ok := follow(now, w, g); ok {
+		return append(actions, retime)
+	}
 	for _, a := range g.Live() {
 		actions = append(actions, attempt(now, w, g, a)...)
 	}
@@ -305,6 +316,9 @@ func wantsAttempt(now time.Time, w World, g corral.Glidein, live []corral.Job) (
 	case w.Site.State != corral.SiteReady, now.Before(w.Held.Until):
 		return false, ""
 	case g.Asked != corral.AskNothing, g.State.Terminal(), now.Before(g.NotBefore), keeps(now, w, g) != corral.Lack{}:
+		return false, ""
+	}
+	if _, retimes := follow(now, w, g); retimes {
 		return false, ""
 	}
 	if len(live) > 0 {

@@ -57,6 +57,8 @@ func kinds(actions []Action) []string {
 			names = append(names, "cancel")
 		case AskGlidein:
 			names = append(names, "ask "+string(a.Ask))
+		case Retime:
+			names = append(names, "retime")
 		case Settle:
 			names = append(names, "settle")
 		case MoveSite:

@@ -1,4 +1,4 @@
-// Package recorded reads from the store what reconcile decides about.
+// Package recorded reads from the store what reconcile decides about, and writes down what it decides of glideins.
 //
 // It is the one place where rows become a World, so that the engine, which decides, and the property that compares
 // the store with World.Apply read the same. It is apart from both because reconcile knows no store, and the store no

@@ -115,7 +115,7 @@ func awake(now time.Time, w reconcile.World) reconcile.World {
 		if until := g.Resubmit.Deadline; !until.IsZero() && until.Before(wakes) {
 			wakes = until
 		}
-		asleep := g.State == corral.GlideinWaiting && wakes.After(by)
+		asleep := g.State == corral.GlideinWaiting && g.Follows == 0 && wakes.After(by)
 		if asleep && (w.Later.IsZero() || wakes.Before(w.Later)) {
 			w.Later = wakes
 		}
@@ -182,7 +182,7 @@ func (tw *twins) drawChange() reconcile.Change {
 	move := draw(rt, "move", corral.SiteStage, corral.SiteStaged, corral.SiteStage, corral.SiteStaged, corral.SiteStaged, corral.SiteFail,
 		corral.SiteRemove, corral.SiteEmptied, corral.SiteUnstaged, corral.SiteForget)
 	job, glidein := corral.Job{ID: pick(rt, tw.jobs)}, pick(rt, tw.glideins)
-	switch draw(rt, "what", "site", "create", "create", "ask", "settle", "submit", "submit", "serve", "cancel", "drain",
+	switch draw(rt, "what", "site", "create", "create", "ask", "retime", "settle", "submit", "submit", "serve", "cancel", "drain",
 		"move", "move", "move", "move", "lease", "workers", "workers", "waits", "lose") {
 	case "site":
 		if rapid.IntRange(0, 3).Draw(rt, "at all") > 0 { // most histories happen at a site that is READY
@@ -193,6 +193,9 @@ func (tw *twins) drawChange() reconcile.Change {
 		return reconcile.CreateGlidein{Glidein: tw.drawGlidein(), Cluster: draw(rt, "cluster", tw.w.cluster, tw.w.cluster, tw.w.cluster, tw.starting)}
 	case "ask":
 		return reconcile.AskGlidein{Glidein: glidein, Ask: ask, Reason: "drawn"}
+	case "retime":
+		at := tw.now.Add(time.Duration(rapid.IntRange(-1, 100).Draw(rt, "hours ahead")) * time.Hour)
+		return reconcile.Retime{Glidein: glidein, At: at, Reason: "drawn"}
 	case "settle":
 		return reconcile.Settle{Glidein: glidein, Lack: draw(rt, "lack", corral.Lack{}, corral.Lack{Why: "no pool"}, corral.Lack{Why: "none fits", Final: true})}
 	case "submit":
@@ -282,6 +285,8 @@ func (tw *twins) left(c reconcile.Change) bool {
 	switch c := c.(type) {
 	case reconcile.AskGlidein:
 		glidein = c.Glidein
+	case reconcile.Retime:
+		glidein = c.Glidein
 	case reconcile.Settle:
 		glidein = c.Glidein
 	case reconcile.Submit:
@@ -322,10 +327,8 @@ func (tw *twins) perform(tx *store.Tx, c reconcile.Change) (err error) {
 		if g, err = tx.CreateGlidein(c.Glidein); err == nil {
 			tw.glideins, tw.lastGlidein = append(tw.glideins, g.ID), int64(g.ID)
 		}
-	case reconcile.AskGlidein:
-		_, err = tx.AskGlidein(c.Glidein, c.Ask, c.Reason)
-	case reconcile.Settle:
-		_, err = tx.SettleGlidein(c.Glidein, c.Lack)
+	case reconcile.AskGlidein, reconcile.Retime, reconcile.Settle:
+		err = recorded.Record(tx, c.(reconcile.Action))
 	case reconcile.Submit:
 		if c.Move != "" {
 			if _, err := tx.MoveSite(site, c.Move, c.Reason); err != nil {

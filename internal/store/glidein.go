@@ -43,6 +43,7 @@ var glideins = table[corral.Glidein]{
 			{"ccb", asJSON(&g.CCB)},
 			{"slots", &g.Slots},
 			{"not_before_at_ms", at(&g.NotBefore)},
+			{"follows_id", orNull(&g.Follows)},
 			{"resubmit_mode", &g.Resubmit.Mode},
 			{"resubmit_limit", &g.Resubmit.Limit},
 			{"resubmit_deadline_at_ms", at(&g.Resubmit.Deadline)},
@@ -74,8 +75,9 @@ type GlideinFilter struct {
 }
 
 // wakes is when a glidein stops waiting for nothing but a time: it is wanted then, or its resubmission is over; 0: it
-// does not wait, whatever the clock says. The index of those that are alive has these very words.
-const wakes = "case state when 'WAITING' then " +
+// does not wait, whatever the clock says, or it waits for another one. The index of those that are alive has these very
+// words.
+const wakes = "case when state = 'WAITING' and follows_id is null then " +
 	"coalesce(min(not_before_at_ms, coalesce(resubmit_deadline_at_ms, not_before_at_ms)), 0) else 0 end"
 
 // conditions makes a list of its own for each query, because a clause adds its limit to the arguments.
@@ -215,6 +217,17 @@ func (t *Tx) AskGlidein(id corral.GlideinID, ask corral.Ask, reason string) (cor
 		return corral.Glidein{}, err
 	}
 	return t.Glidein(id)
+}
+
+// RetimeGlidein sets when a glidein's first attempt is wanted, and settles it: see corral.Glidein.Retime.
+func (t *Tx) RetimeGlidein(id corral.GlideinID, at time.Time, reason string) error {
+	_, changed, err := glideins.change(t, id, func(g corral.Glidein) (corral.Glidein, []corral.Entry, error) {
+		return g.Retime(at, reason, t.now)
+	})
+	if err == nil && changed {
+		_, err = t.SettleGlidein(id, corral.Lack{})
+	}
+	return err
 }
 
 // SettleGlidein brings a glidein's state and reason to what follows from everything recorded at Now: see

@@ -49,7 +49,7 @@ CREATE TABLE glideins (
 	state                   text not null check (state in ('NEW', 'WAITING', 'ACTIVE', 'FINISHED', 'FAILED', 'REMOVING', 'DELETED')),
 	reason                  text not null,
 	created_at_ms           integer not null,
-	updated_at_ms           integer not null, queue_timeout_ms integer not null default 604800000 check (queue_timeout_ms > 0), broker text not null default '' check (broker in ('', 'auto', 'none', 'ccb', 'relay')), ccb text check (json_type(ccb) = 'array'), slots text not null default '' check (slots in ('', 'partitionable', 'static')), gpus integer not null default 0 check (gpus >= 0), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'),
+	updated_at_ms           integer not null, queue_timeout_ms integer not null default 604800000 check (queue_timeout_ms > 0), broker text not null default '' check (broker in ('', 'auto', 'none', 'ccb', 'relay')), ccb text check (json_type(ccb) = 'array'), slots text not null default '' check (slots in ('', 'partitionable', 'static')), gpus integer not null default 0 check (gpus >= 0), queue text not null default '', account text not null default '', qos text not null default '', features text not null default '', site_options text check (json_type(site_options) = 'array'), follows_id integer references glideins (id),
 	constraint limit_iff_times check ((resubmit_mode = 'times') = (resubmit_limit > 0)),
 	constraint deadline_iff_until check ((resubmit_mode = 'until') = (resubmit_deadline_at_ms is not null)),
 	constraint gone_only_if_asked check (state not in ('REMOVING', 'DELETED') or asked <> ''),
@@ -342,7 +342,7 @@ CREATE INDEX glideins_cluster on glideins (cluster_id) where state in ('NEW', 'W
 
 CREATE INDEX glideins_live on glideins (
 	site_id,
-	case state when 'WAITING' then coalesce(min(not_before_at_ms, coalesce(resubmit_deadline_at_ms, not_before_at_ms)), 0) else 0 end
+	case when state = 'WAITING' and follows_id is null then coalesce(min(not_before_at_ms, coalesce(resubmit_deadline_at_ms, not_before_at_ms)), 0) else 0 end
 ) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
 
 CREATE INDEX glideins_owner on glideins (owner);

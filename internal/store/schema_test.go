@@ -130,7 +130,7 @@ var illegal = []struct {
 		"resubmit_mode = ''", "resubmit_mode = 'times'", "resubmit_limit = 3", "resubmit_mode = 'until'",
 		"resubmit_deadline_at_ms = 1", "labels = 'no json'", "labels = '[]'", "labels = 'null'",
 		"state = 'DELETED'", "state = 'REMOVING'", "updated_at_ms = created_at_ms - 1"}, 0},
-	{"update glideins set %s where id = 1", []string{"site_id = 99", "cluster_id = 99", "site_id = 2"}, brokenForeignKey},
+	{"update glideins set %s where id = 1", []string{"site_id = 99", "cluster_id = 99", "site_id = 2", "follows_id = 99"}, brokenForeignKey},
 
 	{job1, []string{
 		"outcome = null", "outcome = 'vanished'", "ended_at_ms = null", "state = 'RUNNING'", "state = 'NEW'", "state = 'LOST'",

@@ -93,6 +93,7 @@ func (c *checker) pilots() {
 		if s := c.problem.Site(q.Site, q.Queue); s != nil {
 			c.shape(i, q, s)
 			c.life(i, q, s)
+			c.place(i, q)
 			continue
 		}
 		c.breach("site", "pilot %d is for site %s, queue %q, which is not there", i, q.Site, q.Queue)
@@ -124,6 +125,25 @@ func (c *checker) life(i int, q plan.Pilot, s *plan.Site) {
 		c.unless(!closed.Overlaps(plan.Span{From: time.Duration(q.Start), To: time.Duration(q.End)}), "maintenance",
 			"pilot %d is held while site %s is closed, from %s to %s", i, q.Site, closed.From, closed.To)
 	}
+}
+
+// place checks a pilot that takes the place of another.
+func (c *checker) place(i int, q plan.Pilot) {
+	if q.Follows == nil {
+		c.unless(q.Overlap == 0, "follows", "pilot %d overlaps by %s, and follows none", i, q.Overlap)
+		return
+	}
+	k := *q.Follows
+	if k < 0 || k >= i {
+		c.breach("follows", "pilot %d follows number %d, which is not one before it", i, k)
+		return
+	}
+	p := c.plan.Pilots[k]
+	c.unless(p.Site == q.Site && p.Queue == q.Queue && p.Hosts == q.Hosts && p.Host() == q.Host(), "follows",
+		"pilot %d does not fit the place of pilot %d", i, k)
+	c.unless(q.Submit >= p.Start && q.Start <= p.End, "follows", "pilot %d, asked for at %s, to start at %s, follows "+
+		"pilot %d, which is held from %s to %s", i, q.Submit, q.Start, k, p.Start, p.End)
+	c.unless(q.Overlap > 0 && q.Overlap < p.Walltime, "follows", "pilot %d overlaps by %s", i, q.Overlap)
 }
 
 func shapeOf(q plan.Pilot, s *plan.Site) plan.Shape {

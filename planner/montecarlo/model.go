@@ -54,9 +54,7 @@ func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 	work := Spec(m.Work)
 	work.Clusters = m.Work.Jobs(pl.Clustering)
 	s := m.chance(work, seed)
-	for _, q := range pl.Pilots {
-		s.Asks = append(s.Asks, sim.Ask{Pilot: q, Idle: time.Duration(plan.LeaveAfter)})
-	}
+	s.Asks = append(s.Asks, sim.AsksFor(pl.Pilots, len(s.Asks), time.Duration(plan.LeaveAfter))...)
 	return s
 }
 

@@ -60,11 +60,11 @@ func (c *control) steer(now time.Duration, seen sim.View) (asks []sim.Ask) {
 		c.pilots[drop.Pilot].told = ask
 		asks = append(asks, sim.Ask{Release: ask, Glidein: corral.GlideinID(drop.Pilot + 1)})
 	}
+	before := len(c.pilots)
 	for _, q := range d.Add {
 		c.pilots = append(c.pilots, asked{Pilot: q})
-		asks = append(asks, sim.Ask{Pilot: q, Idle: time.Minute})
 	}
-	return asks
+	return append(asks, sim.AsksFor(d.Add, before, time.Minute)...)
 }
 
 // view makes of what the simulator shows what a decision reads.
@@ -175,8 +175,8 @@ func play(tb testing.TB, s execution.Spec, at sim.Site, goal plan.Goal, edit fun
 		Every: c.every}
 	for _, q := range p.Pilots {
 		c.pilots = append(c.pilots, asked{Pilot: q})
-		scenario.Asks = append(scenario.Asks, sim.Ask{Pilot: q, Idle: time.Minute})
 	}
+	scenario.Asks = sim.AsksFor(p.Pilots, 0, time.Minute)
 	if edit != nil {
 		edit(&scenario)
 	}

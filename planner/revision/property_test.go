@@ -140,8 +140,8 @@ func meetDeadlines(t *testing.T, cases int) {
 			Control: c.steer, Every: c.every}
 		for _, q := range p.Pilots {
 			c.pilots = append(c.pilots, asked{Pilot: q})
-			scenario.Asks = append(scenario.Asks, sim.Ask{Pilot: q, Idle: time.Minute})
 		}
+		scenario.Asks = sim.AsksFor(p.Pilots, 0, time.Minute)
 		l.err(&scenario)
 		tr := sim.Run(scenario)
 		late := corral.Seconds(tr.Makespan()) - p.Goal.Deadline

@@ -1,0 +1,52 @@
+package provision
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/reconcile"
+	"github.com/corral-pilot/corral/internal/recorded"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// The pilots of a plan that take each other's places become glideins that follow each other. When the first starts, two
+// hours before it was planned to, the second is wanted that much earlier, and a revision sees it so.
+func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, inTime, true)
+	const day = corral.Seconds(24 * time.Hour)
+	first := 0
+	one := plan.Pilot{Site: "local", Hosts: 1, CPUs: 1, Walltime: day, Start: corral.Seconds(2 * time.Hour), End: corral.Seconds(26 * time.Hour)}
+	two := one
+	two.Submit, two.Start, two.End = corral.Seconds(24*time.Hour), one.End-corral.Seconds(time.Minute), 2*day
+	two.Follows, two.Overlap = &first, corral.Seconds(time.Minute)
+	var made []corral.Glidein
+	s.write(func(tx *store.Tx) (err error) {
+		made, err = ask(tx, s.plan, []plan.Pilot{one, two}, 1, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000})
+		return err
+	})
+	if made[0].Follows != 0 || made[1].Follows != made[0].ID || made[1].Overlap != two.Overlap {
+		t.Fatalf("glidein %d follows %d by %s", made[1].ID, made[1].Follows, made[1].Overlap)
+	}
+	s.glidein = made[0]
+	s.works(0)
+	var w reconcile.World
+	s.write(func(tx *store.Tx) (err error) {
+		w, err = recorded.World(tx, s.glidein.Site)
+		return err
+	})
+	for _, a := range reconcile.Decide(time.Now(), w) {
+		if _, ok := a.(reconcile.Retime); ok {
+			s.write(func(tx *store.Tx) error { return recorded.Record(tx, a) })
+		}
+	}
+	again := s.pilots()[2]
+	if early := made[1].NotBefore.Sub(again.NotBefore); early < time.Minute || early > time.Hour {
+		t.Errorf("it is wanted %s earlier than planned, at %s", early, again.NotBefore)
+	}
+	if again.State != corral.GlideinWaiting || again.Reason != "not before "+again.NotBefore.Format(time.RFC3339) {
+		t.Errorf("it is %s: %s", again.State, again.Reason)
+	}
+}
