@@ -14,8 +14,11 @@ import (
 // runs, its follower is wanted when a successor of its own would be (see overlap.go), and until then not at all. If it
 // ends before, its follower is wanted at the time that was known last.
 
-// retimeLeast is by how much the time must change at which a follower is wanted, to be worth an entry in its history.
-const retimeLeast = time.Minute
+// retimeLeast is by how much the time must change at which a follower is wanted, to be worth an entry in its history:
+// by half of its overlap, so that what is left of that covers the change, within bounds.
+func retimeLeast(g corral.Glidein) time.Duration {
+	return min(max(time.Second, time.Duration(g.Overlap)/2), time.Minute)
+}
 
 // follow returns the action that sets when a follower is wanted, if that is to change.
 func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
@@ -30,7 +33,7 @@ func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
 	wait := expectedWait(w, g)
 	at := workersLeave(p, a).Add(-time.Duration(g.Overlap + wait.Wait)).Truncate(time.Millisecond)
 	change := at.Sub(g.NotBefore)
-	if max(change, -change) < retimeLeast || !at.After(now) && !g.NotBefore.After(now) {
+	if max(change, -change) < retimeLeast(g) || !at.After(now) && !g.NotBefore.After(now) {
 		return Retime{}, false
 	}
 	reason := fmt.Sprintf("it takes over from glidein %d, and is to run %s before that one's workers leave", p.ID,
