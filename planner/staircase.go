@@ -85,8 +85,8 @@ func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at 
 	return all, at
 }
 
-// chain has pilots follow those whose places they take: on each of their lines, what ended the hold before was no
-// pause, but the walltime. That is so if they are to start before those have left.
+// chain has pilots follow those whose places they take: on each of their lines the walltime ended the hold before, and
+// no pause did. That is so where they are to start before those have left.
 func (s *schedule) chain(all []plan.Pilot, at map[[2]int][2]int) {
 	before := make([]map[int]int, len(all)) // :: pilot → on how many lines it was the one before
 	for i, l := range s.lines {
@@ -109,7 +109,7 @@ func (s *schedule) chain(all []plan.Pilot, at map[[2]int][2]int) {
 	}
 }
 
-// leastOverlap is the least time for which a pilot is to run before the workers of the one leave that it follows.
+// leastOverlap is the least time for which a pilot is to run before the workers leave of the one that it follows.
 const leastOverlap = corral.Seconds(time.Second)
 
 // pilot describes one pilot of a line's site and shape.

@@ -115,12 +115,12 @@ func (x *simulation) ask(a Ask) {
 		ID: x.glideins, Hosts: max(1, a.Hosts), CPUs: a.CPUs, MemoryMiB: a.MemoryMiB, GPUs: a.GPUs,
 		Walltime: a.Walltime, Idle: corral.Seconds(a.Idle), Overlap: corral.Seconds(a.Overlap), Resubmit: a.Resubmit,
 	}
+	if g.MemoryMiB == 0 {
+		g.MemoryMiB = s.Host.MemoryMiB
+	}
 	if a.Takes > 0 {
 		g.Follows, g.Overlap = a.Takes, a.Pilot.Overlap
 		recall(s, shapeOf(s, g))
-	}
-	if g.MemoryMiB == 0 {
-		g.MemoryMiB = s.Host.MemoryMiB
 	}
 	if at := wholeUp(time.Duration(a.Submit)); at > x.now {
 		g.NotBefore = x.begin.Add(at)
