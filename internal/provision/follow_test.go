@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -48,5 +49,21 @@ func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	}
 	if again.State != corral.GlideinWaiting || again.Reason != "not before "+again.NotBefore.Format(time.RFC3339) {
 		t.Errorf("it is %s: %s", again.State, again.Reason)
+	}
+}
+
+// A damaged plan is refused, and asks for nothing.
+func TestAPilotFollowsOnlyOneBeforeIt(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, inTime, true)
+	for _, k := range []int{-1, 0, 7} {
+		q := plan.Pilot{Site: "local", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), Follows: &k}
+		err := s.db.Write(t.Context(), "ada", func(tx *store.Tx) error {
+			_, err := ask(tx, s.plan, []plan.Pilot{q}, 1, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000})
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), "which is not one before it") || len(s.pilots()) != 1 {
+			t.Errorf("number %d: %v, and there are %d pilots", k, err, len(s.pilots()))
+		}
 	}
 }

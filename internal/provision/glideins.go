@@ -65,6 +65,10 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, first int, machine 
 		}
 		g.Owner = row.Owner
 		if q := pilots[i]; q.Follows != nil {
+			if k := *q.Follows; k < 0 || k >= len(all) {
+				return nil, fmt.Errorf("pilot %d of plan %d follows number %d of these, which is not one before it",
+					first+i, row.ID, k)
+			}
 			g.Follows, g.Overlap = all[*q.Follows].ID, q.Overlap
 		}
 		if err = request.Place(&g, site, cluster, machine); err != nil {
