@@ -288,8 +288,8 @@ func (n *narrowing) place(start timing, c candidate) *schedule {
 	s := newScheduler(n.p.tasks, n.p.Cluster, n.p.lines(c, 0))
 	for _, i := range n.p.tasks.inTurn(start) {
 		now := start[i] - n.p.Cluster.Turn()
-		for len(s.ends.items) > 0 && s.ends.items[0].at <= now {
-			e := s.ends.pop()
+		for s.ends.Len() > 0 && s.ends.First().at <= now {
+			e := s.ends.Pop()
 			s.finish(e.task, e.at)
 		}
 		if !s.begin(i, now) {

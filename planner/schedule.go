@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/heap"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -94,10 +95,10 @@ type scheduler struct {
 	*tasks
 	cluster plan.Cluster
 	out     schedule
-	missing []int32       // parents that are not done
-	ready   []heap[int32] // for each class: places of tasks that may begin
-	ends    heap[ending]
-	wakes   heap[time.Duration] // when a line comes, or a maintenance is over
+	missing []int32            // parents that are not done
+	ready   []heap.Heap[int32] // for each class: places of tasks that may begin
+	ends    heap.Heap[ending]
+	wakes   heap.Heap[time.Duration] // when a line comes, or a maintenance is over
 	rooms   *rooms
 	next    time.Duration // when the cluster can start another task
 	coming  []ending      // tasks that will be ready, in the order of their times
@@ -119,11 +120,11 @@ func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
 	n := len(t.work.Tasks)
 	s := &scheduler{tasks: t, cluster: cluster, missing: make([]int32, n), rooms: newRooms(len(lines)),
 		out: schedule{start: make([]time.Duration, n), line: make([]int32, n), hold: make([]int32, n), lines: lines},
-		ends: heap[ending]{before: func(a, b ending) bool {
+		ends: heap.New(func(a, b ending) bool {
 			return a.at < b.at || a.at == b.at && a.task < b.task
-		}}, wakes: ordered[time.Duration]()}
+		}), wakes: heap.Ordered[time.Duration]()}
 	for range t.needs {
-		s.ready = append(s.ready, ordered[int32]())
+		s.ready = append(s.ready, heap.Ordered[int32]())
 	}
 	for i := range s.out.hold {
 		s.out.hold[i] = -1
@@ -132,7 +133,7 @@ func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
 	for i := range n {
 		s.missing[i] = int32(len(t.work.Graph.Parents(i)))
 		if s.missing[i] == 0 && !running[int32(i)] {
-			s.ready[t.class[i]].push(t.place[i])
+			s.ready[t.class[i]].Push(t.place[i])
 		}
 	}
 	s.arrivals()
@@ -149,7 +150,7 @@ func (s *scheduler) arrivals() {
 		for _, at := range append(ends(l.site.Closed, l.site.Overhead), l.ready) {
 			if !woken[at] {
 				woken[at] = true
-				s.wakes.push(at)
+				s.wakes.Push(at)
 			}
 		}
 	}
@@ -164,16 +165,16 @@ func ends(closed []plan.Span, overhead time.Duration) (all []time.Duration) {
 
 func (s *scheduler) run() {
 	for now, ok := time.Duration(0), true; ok; now, ok = s.after() {
-		for len(s.ends.items) > 0 && s.ends.items[0].at == now {
-			s.finish(s.ends.pop().task, now)
+		for s.ends.Len() > 0 && s.ends.First().at == now {
+			s.finish(s.ends.Pop().task, now)
 		}
 		for len(s.coming) > 0 && s.coming[0].at <= now {
 			i := s.coming[0].task
-			s.ready[s.class[i]].push(s.place[i])
+			s.ready[s.class[i]].Push(s.place[i])
 			s.coming = s.coming[1:]
 		}
-		for len(s.wakes.items) > 0 && s.wakes.items[0] <= now {
-			s.wakes.pop()
+		for s.wakes.Len() > 0 && s.wakes.First() <= now {
+			s.wakes.Pop()
 		}
 		s.fill(now)
 	}
@@ -182,14 +183,14 @@ func (s *scheduler) run() {
 // after returns when something happens next; ok is false if nothing does.
 func (s *scheduler) after() (at time.Duration, ok bool) {
 	at = math.MaxInt64
-	if len(s.ends.items) > 0 {
-		at = s.ends.items[0].at
+	if s.ends.Len() > 0 {
+		at = s.ends.First().at
 	}
 	if len(s.coming) > 0 {
 		at = min(at, s.coming[0].at)
 	}
-	if len(s.wakes.items) > 0 {
-		at = min(at, s.wakes.items[0])
+	if s.wakes.Len() > 0 {
+		at = min(at, s.wakes.First())
 	}
 	return at, at < math.MaxInt64
 }
@@ -199,16 +200,16 @@ func (s *scheduler) fill(now time.Duration) {
 	full := make([]bool, len(s.ready)) // classes whose first task has to wait
 	for {
 		best := -1
-		for c, q := range s.ready {
-			if !full[c] && len(q.items) > 0 && (best < 0 || q.items[0] < s.ready[best].items[0]) {
+		for c := range s.ready {
+			if q := &s.ready[c]; !full[c] && q.Len() > 0 && (best < 0 || q.First() < s.ready[best].First()) {
 				best = c
 			}
 		}
 		if best < 0 {
 			return
 		}
-		if s.begin(s.byPlace[s.ready[best].items[0]], now) {
-			s.ready[best].pop()
+		if s.begin(s.byPlace[s.ready[best].First()], now) {
+			s.ready[best].Pop()
 		} else {
 			full[best] = true
 		}
@@ -259,7 +260,7 @@ func (s *scheduler) occupy(at int, i int32, start time.Duration) {
 	s.out.makespan = max(s.out.makespan, end)
 	s.out.placed++
 	s.rooms.set(at, s.rooms.at(at).Minus(s.needs[s.class[i]]))
-	s.ends.push(ending{end, i})
+	s.ends.Push(ending{end, i})
 }
 
 func (s *scheduler) finish(i int32, now time.Duration) {
@@ -276,7 +277,7 @@ func (s *scheduler) finish(i int32, now time.Duration) {
 				s.coming = append(s.coming, ending{now + wait, int32(c)})
 				continue
 			}
-			s.ready[s.class[c]].push(s.tasks.place[c])
+			s.ready[s.class[c]].Push(s.tasks.place[c])
 		}
 	}
 }

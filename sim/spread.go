@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/sim/chance"
 )
 
 // A Spread says how runtimes differ from their estimates: by which law, and by how much. The zero Spread is no
@@ -65,7 +66,23 @@ func (s Spread) Of(sc *Scenario, kind func(task int) string, seed uint64) {
 	}
 }
 
+// Factor is by how much the runtime of a task of an ensemble differs from its estimate, where hosts are alike. Tasks
+// are told apart by their workflow's name and their IDs.
+func (s Spread) Factor(seed uint64, workflow, id, kind string) float64 {
+	switch s.Law {
+	case "uniform":
+		return 1 + s.Size*(2*chance.Draw(seed, "uniform", workflow, id)-1)
+	case "lognormal":
+		return chance.Lognormal(s.Size, seed, "lognormal", workflow, id)
+	case "transformation":
+		return chance.Lognormal(s.Size, seed, "kind", kind)
+	}
+	return 1
+}
+
 // QuantileWaits draws each pilot's wait from a distribution that is given by its quantiles.
 func QuantileWaits(site string, of plan.Waits, seed uint64) func(plan.Shape, int) time.Duration {
-	return func(shape plan.Shape, n int) time.Duration { return of(shape, draw(seed, "wait", site, number(n))) }
+	return func(shape plan.Shape, n int) time.Duration {
+		return of(shape, chance.Draw(seed, "wait", site, chance.Number(n)))
+	}
 }

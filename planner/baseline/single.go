@@ -1,10 +1,10 @@
 package baseline
 
 import (
-	"container/heap"
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/heap"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/sim"
 )
@@ -24,15 +24,16 @@ type Result struct {
 //
 // Waits, runtimes and the overhead are those of the scenario's first site. cpus limits what is held at once.
 func Single(s sim.Scenario, placeholders, cpus int) Result {
-	x := &single{Scenario: s, placeholders: placeholders, free: cpus, missing: make([]int, len(s.Work.Tasks))}
+	x := &single{Scenario: s, placeholders: placeholders, free: cpus, missing: make([]int, len(s.Work.Tasks)),
+		events: heap.New(func(a, b event) bool { return a.at < b.at })}
 	for i := range s.Work.Tasks {
 		if x.missing[i] = len(s.Work.Graph.Parents(i)); x.missing[i] == 0 {
 			x.ready = append(x.ready, i)
 		}
 	}
 	x.ask(0)
-	for x.Len() > 0 {
-		e := heap.Pop(x).(event)
+	for x.events.Len() > 0 {
+		e := x.events.Pop()
 		if e.task >= 0 {
 			x.done(e)
 		} else {
@@ -55,7 +56,7 @@ type single struct {
 	waiting      int   // jobs in the queue
 	here         int   // jobs whose wait is over, without a task
 	running      int
-	events       []event
+	events       heap.Heap[event]
 	out          Result
 }
 
@@ -65,24 +66,13 @@ type event struct {
 	task int
 }
 
-func (x *single) Len() int           { return len(x.events) }
-func (x *single) Less(i, j int) bool { return x.events[i].at < x.events[j].at }
-func (x *single) Swap(i, j int)      { x.events[i], x.events[j] = x.events[j], x.events[i] }
-func (x *single) Push(e any)         { x.events = append(x.events, e.(event)) }
-func (x *single) Pop() any {
-	last := len(x.events) - 1
-	e := x.events[last]
-	x.events = x.events[:last]
-	return e
-}
-
 // ask asks for a job for each ready task that has none.
 func (x *single) ask(now time.Duration) {
 	for len(x.ready) > x.waiting+x.here &&
 		(x.placeholders == 0 || x.waiting+x.here+x.running < x.placeholders) {
 		shape := plan.Shape{Hosts: 1, Host: x.Sites[0].Host, Walltime: x.Sites[0].Walltime}
 		shape.Host.CPUs = 1
-		heap.Push(x, event{now + x.Sites[0].Draw(shape, x.out.Requests), -1})
+		x.events.Push(event{now + x.Sites[0].Draw(shape, x.out.Requests), -1})
 		x.out.Requests++
 		x.waiting++
 	}
@@ -112,7 +102,7 @@ func (x *single) start(now time.Duration) {
 		}
 		x.out.Held += held * time.Duration(need)
 		x.out.Work += took * time.Duration(need)
-		heap.Push(x, event{now + held, i})
+		x.events.Push(event{now + held, i})
 	}
 	if x.placeholders > 0 && len(x.ready) == 0 {
 		x.here = 0 // a placeholder that finds nothing ends

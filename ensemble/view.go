@@ -1,0 +1,58 @@
+package ensemble
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/cost"
+)
+
+// A View is what a decision about machines rests on, in a simulation as in a real run.
+type View struct {
+	Now      time.Duration
+	Ended    cost.Money // what machines have cost that are no more
+	Machines []Machine  // that were asked for and have not ended, in the order in which they were
+	Over     bool       // no task is left that may still run
+}
+
+// A Machine is one of a view.
+type Machine struct {
+	ID    int
+	From  time.Duration // when its billing began: at the request, or for a pilot when its queue let it go
+	Held  bool          // it is billed; a pilot that waits in its queue is not, and From says nothing
+	Ready bool          // it runs tasks; else it waits or boots
+	Slots int           // tasks that it runs at a time
+	Busy  int           // tasks that it runs now
+}
+
+// Orders are what is to be done about machines.
+type Orders struct {
+	Start int   // so many more are asked for
+	Stop  []int // these end at once; the tasks that they have are to run again
+}
+
+// Spent returns what all machines have cost so far, those that are held now included, for the periods that they have
+// begun.
+func (v View) Spent(t Terms) cost.Money {
+	sum := v.Ended
+	for _, m := range v.Machines {
+		if m.Held {
+			sum = sum.Plus(t.Cost(v.Now - m.From))
+		}
+	}
+	return sum
+}
+
+// A Claim is what a workflow is expected to take, and what those take that were begun.
+type Claim struct {
+	Workflow int           // its priority, 0 is the highest
+	Runtime  time.Duration // of all its tasks, one after the other
+	Path     time.Duration // its critical path
+	Begun    time.Duration // that those tasks take which have not ended, running ones in full, of workflows begun
+}
+
+// A Verdict says whether a workflow is begun.
+type Verdict struct {
+	Begin  bool
+	Never  bool   // nor will it be later; else it may be asked about again when another workflow has ended
+	Reason string // why it is not
+}

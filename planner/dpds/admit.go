@@ -1,0 +1,44 @@
+package dpds
+
+import (
+	"fmt"
+
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble"
+)
+
+// Admit says whether a workflow is begun whose first task is next while a machine is free (Juve 2012, Algorithm 3); if
+// not, why. SPDS and DPDS begin all.
+//
+// The money is what is left for new machines, and what has been paid for running ones and is not used yet, less what
+// the admitted workflows take and a margin. The workflow is admitted if its runtimes cost less than that.
+func (r Rules) Admit(v ensemble.View, c ensemble.Claim) ensemble.Verdict {
+	if !r.Aware {
+		return ensemble.Verdict{Begin: true}
+	}
+	if left := max(0, r.Deadline-v.Now); r.Fixes.Path && c.Path > left {
+		return ensemble.Verdict{Never: true,
+			Reason: fmt.Sprintf("its critical path takes %s, and the deadline is in %s", c.Path, left)}
+	}
+	price, money := r.Terms.Of(c.Runtime), r.money(v)-r.Terms.Of(c.Begun)-r.Margin
+	if price >= money {
+		return ensemble.Verdict{Never: !r.Fixes.Again,
+			Reason: fmt.Sprintf("its tasks cost %s at least, and %s is left for them", price, max(0, money))}
+	}
+	return ensemble.Verdict{Begin: true}
+}
+
+// money is what can be spent on running tasks from now on.
+func (r Rules) money(v ensemble.View) cost.Money {
+	p := r.pool(v)
+	sum := max(0, r.Budget-p.spent)
+	for _, m := range p.all {
+		if !m.Held {
+			sum = sum.Plus(r.Terms.Price)
+			continue
+		}
+		held := v.Now - m.From
+		sum = sum.Plus(r.Terms.Cost(held) - r.Terms.Of(held))
+	}
+	return sum
+}

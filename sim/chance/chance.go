@@ -1,0 +1,49 @@
+// Package chance draws by name, not from a stream: what is drawn depends on the seed and on what it is drawn for alone,
+// whatever was drawn before. So two policies meet the same runtimes, waits and failures (corral-thesis, T39: the
+// original simulator shared one stream among its machines, and its algorithms did not).
+package chance
+
+import (
+	"math"
+	"time"
+)
+
+// Draw returns a number from [0, 1) for a seed and some names. The names are hashed by FNV-1a (Fowler, Noll, Vo), and
+// the hash is mixed as in SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+func Draw(seed uint64, names ...string) float64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	h := mix(seed + offset)
+	for _, name := range names {
+		for i := range len(name) {
+			h = (h ^ uint64(name[i])) * prime
+		}
+		h = (h ^ 0xff) * prime // ends the name
+	}
+	return float64(mix(h)>>11) / (1 << 53)
+}
+
+func mix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// Normal returns a number from the standard normal distribution (Box and Muller, 1958).
+func Normal(seed uint64, names ...string) float64 {
+	u, v := Draw(seed, names...), Draw(mix(seed), names...)
+	return math.Sqrt(-2*math.Log(1-u)) * math.Cos(2*math.Pi*v)
+}
+
+// Lognormal returns a factor of mean 1 whose logarithm has this standard deviation.
+func Lognormal(sigma float64, seed uint64, names ...string) float64 {
+	return math.Exp(sigma*Normal(seed, names...) - sigma*sigma/2)
+}
+
+// Exponential returns a time from the exponential distribution of this mean, at most so much.
+func Exponential(mean, most time.Duration, seed uint64, names ...string) time.Duration {
+	return min(most, time.Duration(float64(mean)*-math.Log(1-Draw(seed, names...))))
+}
+
+// Number is a number as a name.
+func Number(n int) string { return string([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}) }
