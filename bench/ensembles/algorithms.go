@@ -1,0 +1,85 @@
+package main
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble"
+	"github.com/corral-pilot/corral/planner/dpds"
+	"github.com/corral-pilot/corral/planner/spss"
+	"github.com/corral-pilot/corral/sim/cloud"
+)
+
+// A problem is an ensemble under constraints, with what chance does.
+type problem struct {
+	cloud.Scenario
+	budget cost.Money
+}
+
+// A result is what an algorithm made of a problem.
+type result struct {
+	score    ensemble.Score // what counts: completed by the deadline, within the budget
+	admitted ensemble.Score // of a static plan: what the authors' program counts
+	cost     cost.Money
+	makespan time.Duration
+	planning time.Duration
+}
+
+// costRatio is cost ÷ budget.
+func (p problem) costRatio(r result) float64 { return r.cost.Units() / p.budget.Units() }
+
+// makespanRatio is makespan ÷ deadline.
+func (p problem) makespanRatio(r result) float64 { return float64(r.makespan) / float64(p.Deadline) }
+
+// An algorithm solves problems.
+type algorithm struct {
+	name  string
+	solve func(problem) result
+}
+
+// asPublished are the three algorithms as the authors' program has them; of SPSS what it admits counts.
+var asPublished = []algorithm{
+	{"DPDS", func(p problem) result { return p.online(dpds.Published(p.budget, p.Deadline, p.Terms)) }},
+	{"WA-DPDS", func(p problem) result {
+		r := dpds.Published(p.budget, p.Deadline, p.Terms)
+		r.Aware = true
+		return p.online(r)
+	}},
+	{"SPSS", func(p problem) result {
+		r := p.bound(spss.Published(p.budget, p.Deadline, p.Terms))
+		r.score = r.admitted
+		return r
+	}},
+}
+
+// corrected are the same with all corrections; of SPSS what was completed by the deadline and within the budget counts.
+var corrected = []algorithm{
+	{"DPDS", func(p problem) result { return p.online(dpds.Default(p.budget, p.Deadline, p.Terms)) }},
+	{"WA-DPDS", func(p problem) result {
+		r := dpds.Default(p.budget, p.Deadline, p.Terms)
+		r.Aware = true
+		return p.online(r)
+	}},
+	{"SPSS", func(p problem) result { return p.bound(spss.Default(p.budget, p.Deadline, p.Terms)) }},
+}
+
+// online plays a problem with a policy.
+func (p problem) online(policy cloud.Policy) result { return p.of(cloud.Online(p.Scenario, policy)) }
+
+// bound plans a problem, and plays the plan to the letter.
+func (p problem) bound(r spss.Rules) result {
+	begin := time.Now()
+	pl := r.Make(p.Ensemble)
+	took := time.Since(begin)
+	out := p.of(cloud.Bound(p.Scenario, pl))
+	out.admitted, out.planning = ensemble.ScoreOf(pl.Admitted), took
+	return out
+}
+
+func (p problem) of(o cloud.Outcome) result {
+	r := result{score: o.Completed, cost: o.Cost, makespan: o.Makespan}
+	if o.Cost > p.budget {
+		r.score = ensemble.ScoreOf(make([]bool, len(p.Ensemble)))
+	}
+	return r
+}
