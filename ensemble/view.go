@@ -11,6 +11,8 @@ type View struct {
 	Now      time.Duration
 	Ended    cost.Money // what machines have cost that are no more
 	Machines []Machine  // that were asked for and have not ended, in the order in which they were
+	Asked    int        // machines that were asked for since the beginning
+	Ready    int        // tasks of workflows that were begun that could run if there were a free machine
 	Over     bool       // no task is left that may still run
 }
 
@@ -26,18 +28,33 @@ type Machine struct {
 
 // Orders are what is to be done about machines.
 type Orders struct {
-	Start int   // so many more are asked for
-	Stop  []int // these end at once; the tasks that they have are to run again
+	Start int           // so many more are asked for
+	Stop  []int         // these end at once; the tasks that they have are to run again
+	Next  time.Duration // when to decide again, after now
 }
 
-// Spent returns what all machines have cost so far, those that are held now included, for the periods that they have
-// begun.
-func (v View) Spent(t Terms) cost.Money {
+// Cost returns what a machine has cost so far, for the periods that it has begun. One that waits in its queue counts as
+// its first, which is billed when the queue lets it go.
+func (v View) Cost(m Machine, t Terms) cost.Money { return t.Cost(v.held(m)) }
+
+// Paid returns for how long a machine is paid from now on.
+func (v View) Paid(m Machine, t Terms) time.Duration {
+	held := v.held(m)
+	return time.Duration(t.Periods(held))*t.Period - held
+}
+
+func (v View) held(m Machine) time.Duration {
+	if !m.Held {
+		return 0
+	}
+	return v.Now - m.From
+}
+
+// Spent returns what some machines have cost so far, and all that are no more.
+func (v View) Spent(machines []Machine, t Terms) cost.Money {
 	sum := v.Ended
-	for _, m := range v.Machines {
-		if m.Held {
-			sum = sum.Plus(t.Cost(v.Now - m.From))
-		}
+	for _, m := range machines {
+		sum = sum.Plus(v.Cost(m, t))
 	}
 	return sum
 }

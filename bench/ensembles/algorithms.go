@@ -6,6 +6,7 @@ import (
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/planner/dpds"
+	"github.com/corral-pilot/corral/planner/rehearsal"
 	"github.com/corral-pilot/corral/planner/spss"
 	"github.com/corral-pilot/corral/sim/cloud"
 )
@@ -13,7 +14,8 @@ import (
 // A problem is an ensemble under constraints, with what chance does.
 type problem struct {
 	cloud.Scenario
-	budget cost.Money
+	budget   cost.Money
+	expected rehearsal.Problem // what is known beforehand of delays and errors
 }
 
 // A result is what an algorithm made of a problem.
@@ -24,12 +26,6 @@ type result struct {
 	makespan time.Duration
 	planning time.Duration
 }
-
-// costRatio is cost ÷ budget.
-func (p problem) costRatio(r result) float64 { return r.cost.Units() / p.budget.Units() }
-
-// makespanRatio is makespan ÷ deadline.
-func (p problem) makespanRatio(r result) float64 { return float64(r.makespan) / float64(p.Deadline) }
 
 // An algorithm solves problems.
 type algorithm struct {
@@ -61,6 +57,20 @@ var corrected = []algorithm{
 		return p.online(r)
 	}},
 	{"SPSS", func(p problem) result { return p.bound(spss.Default(p.budget, p.Deadline, p.Terms)) }},
+	{"SPSS, guarded", func(p problem) result {
+		r := spss.Default(p.budget, p.Deadline, p.Terms)
+		r.Delay = p.expected.Delay
+		return p.online(spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble)))
+	}},
+	{"rehearsal", func(p problem) result {
+		return p.online(rehearsal.Choose(p.rehearsed())[0].Policy)
+	}},
+}
+
+func (p problem) rehearsed() rehearsal.Problem {
+	r := p.expected
+	r.Ensemble, r.Budget, r.Deadline, r.Terms = p.Ensemble, p.budget, p.Deadline, p.Terms
+	return r
 }
 
 // online plays a problem with a policy.

@@ -40,8 +40,8 @@ func longer(w plan.Work, factor int64) plan.Work {
 	return w
 }
 
-// grid returns so many budgets and deadlines, evenly between an ensemble's bounds, which are rounded up to whole dollars
-// and hours as the authors' program does (corral-thesis, §2.5).
+// grid returns so many budgets and deadlines, evenly between an ensemble's bounds, which are rounded up to whole
+// dollars and hours as the authors' program does (corral-thesis, §2.5).
 func grid(e ensemble.Ensemble, t ensemble.Terms, points int) (budgets []cost.Money, deadlines []time.Duration) {
 	b := e.Bounds(t)
 	const dollar = 1_000_000
@@ -52,7 +52,8 @@ func grid(e ensemble.Ensemble, t ensemble.Terms, points int) (budgets []cost.Mon
 		low, high := up(b.LeastBudget), up(b.MostBudget)
 		budgets = append(budgets, low+(high-low)*n/of)
 		first, last := hours(b.LeastDeadline), hours(b.MostDeadline)
-		deadlines = append(deadlines, (first + (last-first)*time.Duration(n)/time.Duration(of)).Truncate(time.Millisecond))
+		between := (last - first) * time.Duration(n) / time.Duration(of)
+		deadlines = append(deadlines, (first + between).Truncate(time.Millisecond))
 	}
 	return budgets, deadlines
 }

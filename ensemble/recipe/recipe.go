@@ -36,11 +36,12 @@ const Least = 20
 func Draw(application string, tasks int, seed uint64) (plan.Work, error) {
 	of, ok := recipes[application]
 	if !ok {
-		return plan.Work{}, corral.Errorf(corral.Invalid, "%.40q is none of the applications %q", application, Applications)
+		return plan.Work{}, corral.Errorf(corral.Invalid, "%.40q is none of the applications %q", application,
+			Applications)
 	}
 	if tasks < Least || tasks > 1_000_000 {
-		return plan.Work{}, corral.Errorf(corral.Invalid, "a workflow of %d tasks is not drawn: ask for %d to a million",
-			tasks, Least)
+		return plan.Work{}, corral.Errorf(corral.Invalid,
+			"a workflow of %d tasks is not drawn: ask for %d to a million", tasks, Least)
 	}
 	d := &draft{rng: rand.New(rand.NewPCG(seed, uint64(tasks))), ids: map[string]int{}}
 	d.work.Name = fmt.Sprintf("%s.%d.%d", application, tasks, seed)

@@ -28,17 +28,13 @@ func (r Rules) Admit(v ensemble.View, c ensemble.Claim) ensemble.Verdict {
 	return ensemble.Verdict{Begin: true}
 }
 
-// money is what can be spent on running tasks from now on.
+// money is what can be spent on running tasks from now on: what is left for new machines, and what those that are there
+// have been paid and did not use yet.
 func (r Rules) money(v ensemble.View) cost.Money {
 	p := r.pool(v)
 	sum := max(0, r.Budget-p.spent)
 	for _, m := range p.all {
-		if !m.Held {
-			sum = sum.Plus(r.Terms.Price)
-			continue
-		}
-		held := v.Now - m.From
-		sum = sum.Plus(r.Terms.Cost(held) - r.Terms.Of(held))
+		sum = sum.Plus(r.Terms.Of(v.Paid(m, r.Terms)))
 	}
 	return sum
 }

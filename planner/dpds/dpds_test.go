@@ -77,10 +77,20 @@ func TestStep(t *testing.T) {
 			if tt.rules != nil {
 				tt.rules(&r)
 			}
-			if got := r.Step(tt.view); got.Start != want.Start || !slices.Equal(got.Stop, want.Stop) {
+			if got := r.Step(tt.view); got.Start != want.Start || !slices.Equal(got.Stop, want.Stop) ||
+				got.Next != tt.view.Now+90*time.Second {
 				t.Errorf("%s (ours: %v): %+v, want %+v", tt.name, want == &tt.ours, got, *want)
 			}
 		}
+	}
+}
+
+// At the beginning as many are asked for as spend the budget.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	got := Default(18*dollar, 6*time.Hour, ensemble.Hourly).Step(ensemble.View{})
+	if got.Start != 3 || got.Stop != nil || got.Next <= 0 {
+		t.Errorf("%+v, want 3 machines", got)
 	}
 }
 

@@ -55,11 +55,5 @@ func Published(budget cost.Money, deadline time.Duration, terms ensemble.Terms) 
 	return r
 }
 
-// Begin is how many machines are asked for at the beginning.
-func (r Rules) Begin() int { return r.Machines }
-
-// Every is the time between two steps.
-func (r Rules) Every() time.Duration { return r.Interval }
-
 // Place is where a ready task stands in the queue: behind all of workflows of a higher priority.
 func (r Rules) Place(workflow, _ int) int64 { return int64(workflow) }

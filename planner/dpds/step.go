@@ -18,10 +18,21 @@ type pool struct {
 	spent      cost.Money
 }
 
-// Step decides about the machines (Juve 2012, Algorithm 2). It is to be called every Interval after the first Machines
-// were asked for. A machine is ended only shortly before another period of it would begin, so that no money is thrown
-// away.
+// Step decides about the machines (Juve 2012, Algorithm 2): the first Machines at the beginning, then every Interval. A
+// machine is ended only shortly before another period of it would begin, so that no money is thrown away.
 func (r Rules) Step(v ensemble.View) ensemble.Orders {
+	if v.Now == 0 {
+		return ensemble.Orders{Start: r.Machines, Next: firstLook}
+	}
+	orders := r.step(v)
+	orders.Next = v.Now + r.Interval
+	return orders
+}
+
+// firstLook is when machines are looked at first: when the first tasks have begun.
+const firstLook = time.Millisecond
+
+func (r Rules) step(v ensemble.View) ensemble.Orders {
 	p := r.pool(v)
 	left := r.Budget - p.spent
 	late := v.Now > r.Deadline
@@ -70,10 +81,8 @@ func (r Rules) fewer(p pool) []int {
 	return ids(first(only(p.idle, goes), n))
 }
 
-// pool sorts the machines of a view. A pilot that waits in its queue counts as its first period, which is billed when
-// the queue lets it go.
-func (r Rules) pool(v ensemble.View) pool {
-	p := pool{spent: v.Ended}
+// pool sorts the machines of a view.
+func (r Rules) pool(v ensemble.View) (p pool) {
 	for _, m := range v.Machines {
 		if !m.Ready && !r.Fixes.Booting {
 			continue
@@ -85,19 +94,14 @@ func (r Rules) pool(v ensemble.View) pool {
 				p.idle = append(p.idle, m)
 			}
 		}
-		var held time.Duration
-		if m.Held {
-			held = v.Now - m.From
-		}
-		periods := r.Terms.Periods(held)
-		p.spent = p.spent.Plus(r.Terms.Times(periods))
-		if rest := time.Duration(periods)*r.Terms.Period - held; m.Held && rest < r.Interval+r.Leaving {
+		if m.Held && v.Paid(m, r.Terms) < r.Interval+r.Leaving {
 			p.completing = append(p.completing, m)
 		}
 	}
 	if r.Fixes.Idle {
 		p.completing = append(only(p.completing, free), only(p.completing, occupied)...)
 	}
+	p.spent = v.Spent(p.all, r.Terms)
 	return p
 }
 

@@ -18,11 +18,9 @@ func newFree(w *world) *free {
 	return &free{world: w, ids: heap.Ordered[int32](), here: map[int32]bool{}}
 }
 
-func (w *world) slots() int { return max(1, w.Machines.Slots) }
-
 func (f *free) has(id int32) bool {
 	m := &f.machines[id]
-	return m.ready && !m.ended && len(m.tasks) < f.slots()
+	return m.ready && !m.ended && len(m.tasks) < f.Machines.slots()
 }
 
 // offer adds a machine, if it has a free slot.

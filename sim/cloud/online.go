@@ -15,7 +15,8 @@ type online struct {
 	free   *free
 	ready  heap.Heap[place]
 	queued int64
-	alive  int // machines that have not ended
+	alive  int       // machines that have not ended
+	own    *assigned // nil where tasks have no machines of their own
 }
 
 // A place is that of a ready task in the queue.
@@ -24,22 +25,21 @@ type place struct {
 	task        int32
 }
 
-// firstStep is when a policy looks first: when the first tasks have begun.
-const firstStep = time.Millisecond
-
 // Online plays a scenario with the machines and the workflows that a policy chooses. A free slot takes the ready task
 // whose place is the smallest; of equal ones that which was ready first.
 func Online(s Scenario, policy Policy) Outcome {
 	w := newWorld(&s)
 	x := &online{world: w, policy: policy, books: newBooks(s.Ensemble), free: newFree(w),
 		ready: heap.New(func(a, b place) bool { return a.key < b.key || a.key == b.key && a.number < b.number })}
+	if a, ok := policy.(Assigner); ok {
+		x.own = newAssigned(x, a)
+	}
 	for task, n := range x.missing {
 		if n == 0 {
 			x.queue(int32(task))
 		}
 	}
-	x.ask(policy.Begin())
-	x.happens(firstStep, event{kind: step})
+	x.happens(0, event{kind: step})
 	for x.events.Len() > 0 {
 		x.instant()
 	}
@@ -57,7 +57,7 @@ func (x *online) instant() {
 		case machineReady:
 			if m := &x.machines[e.machine]; !m.ended {
 				m.ready = true
-				x.free.offer(e.machine)
+				x.offer(e.machine)
 			}
 		case machineEnds:
 			x.stop(e.machine)
@@ -80,7 +80,7 @@ func (x *online) look() {
 	x.ask(orders.Start)
 	x.dispatch()
 	if x.alive > 0 || x.books.open > 0 && x.now <= x.Deadline {
-		x.happens(x.now+x.policy.Every(), event{kind: step})
+		x.happens(max(orders.Next, x.now+time.Millisecond), event{kind: step})
 	}
 }
 
@@ -103,9 +103,26 @@ func (x *online) stop(id int32) {
 	}
 }
 
+// offer says that a machine has a free slot.
+func (x *online) offer(id int32) {
+	x.free.offer(id)
+	if x.own != nil {
+		x.own.touched = append(x.own.touched, id)
+	}
+}
+
+// queue says that a task is ready.
 func (x *online) queue(task int32) {
 	x.queued++
 	k, t := x.names(task)
+	if x.own != nil {
+		if !x.admitted(task) {
+			return
+		}
+		id, _ := x.own.policy.Own(k, t)
+		x.own.waiting[task] = true
+		x.own.touched = append(x.own.touched, int32(id))
+	}
 	x.ready.Push(place{x.policy.Place(k, t), x.queued, task})
 }
 
@@ -114,7 +131,7 @@ func (x *online) end(e event) {
 	if !x.ended(e) {
 		return
 	}
-	x.free.offer(e.machine)
+	x.offer(e.machine)
 	if e.failed {
 		x.queue(e.task)
 		return
@@ -131,6 +148,10 @@ func (x *online) end(e event) {
 // dispatch gives free slots ready tasks.
 func (x *online) dispatch() {
 	if x.now >= x.Deadline {
+		return
+	}
+	if x.own != nil {
+		x.own.dispatch()
 		return
 	}
 	var misfits []place
@@ -170,14 +191,15 @@ func (x *online) admitted(task int32) bool {
 
 // view is what the policy sees.
 func (x *online) view() ensemble.View {
-	v := ensemble.View{Now: x.now, Ended: x.out.Cost, Over: x.books.open == 0}
+	v := ensemble.View{Now: x.now, Ended: x.out.Cost, Asked: len(x.machines), Ready: x.ready.Len(),
+		Over: x.books.open == 0}
 	for id := range x.machines {
 		m := &x.machines[id]
 		if m.ended {
 			continue
 		}
 		v.Machines = append(v.Machines, ensemble.Machine{ID: id, From: m.From, Held: x.billed(m), Ready: m.ready,
-			Slots: x.slots(), Busy: len(m.tasks)})
+			Slots: x.Machines.slots(), Busy: len(m.tasks)})
 	}
 	return v
 }

@@ -34,11 +34,11 @@ type Kind struct {
 	Most   int           // at once; 0: no limit
 }
 
+func (k Kind) slots() int { return max(1, k.Slots) }
+
 // A Policy decides about machines and workflows.
 type Policy interface {
-	Begin() int                                           // machines that are asked for at the beginning
-	Every() time.Duration                                 // between two steps
-	Step(ensemble.View) ensemble.Orders                   // what is to be done about machines
+	Step(ensemble.View) ensemble.Orders                   // what is to be done about machines; first at the beginning
 	Admit(ensemble.View, ensemble.Claim) ensemble.Verdict // whether a workflow is begun whose first task is next
 	Place(workflow, task int) int64                       // of a ready task in the queue; the smallest is next
 }

@@ -1,0 +1,119 @@
+package spss
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/ensemble"
+)
+
+// A Guard carries a plan out and keeps the budget, whatever machines are late by and tasks err: the online guard that
+// the plan's own execution lacks (corral-thesis, F80). Machines are asked for at their planned times and take their own
+// tasks in the planned order; what is late is taken by whichever machine is free. A machine whose next period would
+// begin is kept if it has a task, or has some planned later, and the money suffices; else it ends.
+type Guard struct {
+	Rules
+	Interval time.Duration // between two decisions, at most
+	Leaving  time.Duration // that a machine takes to end; so long before another period it is decided whether it stays
+
+	plan     ensemble.Plan
+	machines []ensemble.Planned // in the order in which they are asked for
+	tasks    [][][2]int         // of each its workflows and tasks
+	own      [][]own            // :: workflow → task
+}
+
+type own struct {
+	machine int
+	start   time.Duration
+}
+
+// NewGuard returns a guard of a plan that was made by some rules for an ensemble.
+func NewGuard(r Rules, e ensemble.Ensemble, p ensemble.Plan) *Guard {
+	g := &Guard{Rules: r, Interval: 30 * time.Second, plan: p, machines: slices.Clone(p.Machines)}
+	g.own = make([][]own, len(e))
+	slices.SortStableFunc(g.machines, func(a, b ensemble.Planned) int { return cmp.Compare(a.Start(), b.Start()) })
+	for k, w := range e {
+		g.own[k] = make([]own, len(w.Tasks))
+	}
+	for id, m := range g.machines {
+		tasks := make([][2]int, len(m))
+		for i, s := range m {
+			g.own[s.Workflow][s.Task] = own{id, s.Start}
+			tasks[i] = [2]int{s.Workflow, s.Task}
+		}
+		g.tasks = append(g.tasks, tasks)
+	}
+	return g
+}
+
+// Own returns where and when a task is planned.
+func (g *Guard) Own(workflow, task int) (machine int, start time.Duration) {
+	o := g.own[workflow][task]
+	return o.machine, o.start
+}
+
+// Tasks returns what is planned on a machine, in its order.
+func (g *Guard) Tasks(machine int) [][2]int { return g.tasks[machine] }
+
+// Place is where a ready task stands in the queue: in the order of planned starts.
+func (g *Guard) Place(workflow, task int) int64 { return int64(g.own[workflow][task].start) }
+
+// Admit begins what the plan has.
+func (g *Guard) Admit(_ ensemble.View, c ensemble.Claim) ensemble.Verdict {
+	if !g.plan.Admitted[c.Workflow] {
+		return ensemble.Verdict{Never: true, Reason: g.plan.Reasons[c.Workflow]}
+	}
+	return ensemble.Verdict{Begin: true}
+}
+
+// Step decides about the machines.
+func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
+	if v.Over {
+		for _, m := range v.Machines {
+			orders.Stop = append(orders.Stop, m.ID)
+		}
+		return orders
+	}
+	orders.Next = v.Now + g.Interval
+	due := v.Asked
+	for due < len(g.machines) && g.asked(due) <= v.Now {
+		due++
+	}
+	if due < len(g.machines) {
+		orders.Next = min(orders.Next, g.asked(due))
+	}
+	for _, m := range v.Machines {
+		if last := v.Now + v.Paid(m, g.Terms) - g.Leaving; m.Held && last > v.Now {
+			orders.Next = min(orders.Next, last)
+		}
+	}
+	left := g.Budget - v.Spent(v.Machines, g.Terms)
+	for _, m := range g.completing(v) {
+		boundary := v.Now + v.Paid(m, g.Terms)
+		keep := m.Busy > 0 || m.ID < len(g.machines) && g.machines[m.ID].End() > boundary
+		if keep && boundary < g.Deadline && left >= g.Terms.Price {
+			left -= g.Terms.Price
+			continue
+		}
+		orders.Stop = append(orders.Stop, m.ID)
+	}
+	if v.Now < g.Deadline {
+		orders.Start = int(min(int64(due-v.Asked), g.Terms.Affords(left)))
+	}
+	return orders
+}
+
+// completing are the machines whose paid time ends now, those without a task first.
+func (g *Guard) completing(v ensemble.View) (some []ensemble.Machine) {
+	for _, m := range v.Machines {
+		if m.Held && v.Paid(m, g.Terms) <= g.Leaving {
+			some = append(some, m)
+		}
+	}
+	slices.SortStableFunc(some, func(a, b ensemble.Machine) int { return cmp.Compare(a.Busy, b.Busy) })
+	return some
+}
+
+// asked is when a machine is to be asked for.
+func (g *Guard) asked(machine int) time.Duration { return max(0, g.machines[machine].Start()-g.Delay) }
