@@ -94,16 +94,18 @@ type Glidein struct {
 	CCB         []string   `json:"ccb,omitempty"`    // brokers, HOST:PORT; none: the pool's collector
 	Slots       SlotMode   `json:"slots,omitempty"`
 	BatchOptions
-	NotBefore time.Time         `json:"not_before,omitzero"`
-	Follows   GlideinID         `json:"follows,omitempty"` // it takes over from that one
-	Resubmit  resubmit.Policy   `json:"resubmit"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	Asked     Ask               `json:"asked,omitempty"`
-	State     GlideinState      `json:"state"`
-	Reason    string            `json:"reason,omitempty"`
-	CreatedAt time.Time         `json:"created_at"`
-	UpdatedAt time.Time         `json:"updated_at"`
-	Attempts  []Job             `json:"attempts,omitempty"` // oldest first
+	NotBefore    time.Time         `json:"not_before,omitzero"`
+	Follows      GlideinID         `json:"follows,omitempty"`         // it takes over from that one
+	FollowsAfter Seconds           `json:"follows_after_s,omitempty"` // so long after that one's start it is wanted
+	FollowsWait  Seconds           `json:"follows_wait_s,omitempty"`  // with this wait in the queue
+	Resubmit     resubmit.Policy   `json:"resubmit"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Asked        Ask               `json:"asked,omitempty"`
+	State        GlideinState      `json:"state"`
+	Reason       string            `json:"reason,omitempty"`
+	CreatedAt    time.Time         `json:"created_at"`
+	UpdatedAt    time.Time         `json:"updated_at"`
+	Attempts     []Job             `json:"attempts,omitempty"` // oldest first
 
 	// EarlierExpired is how many attempts expired that are not among Attempts, of a glidein of which only those were
 	// read that matter for what follows.
@@ -184,8 +186,8 @@ func (g Glidein) Ask(ask Ask, reason string, now time.Time) (Glidein, []Entry, e
 		From: string(g.State), To: string(g.State), Reason: reason}}, nil
 }
 
-// Retime sets when the first attempt of a glidein is wanted. One that follows another is wanted when that one's end
-// comes near, which is known once that one runs. It changes nothing, and has no entry, once an attempt was asked for.
+// Retime sets when the first attempt of a glidein is wanted. When one is wanted that follows another counts from that
+// one's start, which is known once that one runs. It changes nothing, and has no entry, once an attempt was asked for.
 // The glidein must be settled after it.
 func (g Glidein) Retime(at time.Time, reason string, now time.Time) (Glidein, []Entry, error) {
 	if g.State != GlideinNew && g.State != GlideinWaiting || g.Asked != AskNothing {
@@ -322,7 +324,7 @@ func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now 
 	case lack.Final:
 		return GlideinFailed, lack.Why
 	case now.Before(g.NotBefore):
-		return GlideinWaiting, "not before " + g.NotBefore.Format(time.RFC3339)
+		return GlideinWaiting, g.notBefore()
 	case now.Before(held.Until):
 		return GlideinWaiting, "limit circuit breaker: " + held.Why + "; none before " + held.Until.Format(time.RFC3339)
 	case lack.Why != "":
@@ -331,6 +333,15 @@ func (g Glidein) deriveWithoutAttempt(site SiteState, held Hold, lack Lack, now 
 		return GlideinWaiting, "back-off until " + notBefore.Format(time.RFC3339)
 	}
 	return GlideinWaiting, "to be submitted"
+}
+
+// notBefore says until when a glidein waits, and of one that follows another for whom.
+func (g Glidein) notBefore() string {
+	said := "not before " + g.NotBefore.Format(time.RFC3339)
+	if g.Follows != 0 {
+		said += fmt.Sprintf(", to take over from glidein %d", g.Follows)
+	}
+	return said
 }
 
 // lastWord puts the last attempt's own reason before the rule that ended the glidein.

@@ -87,8 +87,8 @@ const (
 // Objectives lists what may be asked for.
 var Objectives = []Objective{Makespan, Cost, CPUs, Tradeoff}
 
-// A Pilot is one pilot to ask for. One that follows another is asked for as planned, or earlier or later if that one
-// comes earlier or later: so that it runs for Overlap before the workers of that one leave.
+// A Pilot is one pilot to ask for. One that follows another is asked for as long after that one's start as planned: it
+// comes earlier or later if that one does.
 type Pilot struct {
 	Site      string         `json:"site"`
 	Queue     string         `json:"queue,omitempty"`
@@ -102,7 +102,15 @@ type Pilot struct {
 	Ready     corral.Seconds `json:"ready_s"`
 	End       corral.Seconds `json:"end_s"`
 	Follows   *int           `json:"follows,omitempty"` // index of an earlier one, whose place it takes; nil: none's
-	Overlap   corral.Seconds `json:"overlap_s,omitempty"`
+}
+
+// Patience is how long it stays without work. One that takes the place of another may come earlier than planned, by its
+// wait at most, and is not to leave before its place is free.
+func (p Pilot) Patience() corral.Seconds {
+	if p.Follows != nil {
+		return LeaveAfter + p.Start - p.Submit
+	}
+	return LeaveAfter
 }
 
 // Host is what each of its hosts offers.

@@ -124,13 +124,20 @@ var mutations = []mutation{
 	})},
 	{"in the place of a later one", []string{"follows"}, func(rng *rand.Rand, _ *plan.Problem, p *plan.Plan) bool {
 		i := rng.IntN(len(p.Pilots))
-		p.Pilots[i].Follows, p.Pilots[i].Overlap = &i, second
+		p.Pilots[i].Follows = &i
 		return true
 	}},
-	{"an overlap with none", []string{"follows"}, onPilot(func(_ *plan.Site, q *plan.Pilot) bool {
-		q.Overlap = second
-		return q.Follows == nil
-	})},
+	{"in the place of one that is not there then", []string{"follows"}, func(rng *rand.Rand, _ *plan.Problem,
+		p *plan.Plan) bool {
+		first, i := 0, rng.IntN(len(p.Pilots))
+		q, before := &p.Pilots[i], p.Pilots[0]
+		fits := q.Submit >= before.Start && q.Start <= before.End
+		if i == 0 || q.Follows != nil || fits {
+			return false
+		}
+		q.Follows = &first
+		return true
+	}},
 	{"a second over the site's walltime", []string{"site walltime"}, onPilot(func(s *plan.Site, q *plan.Pilot) bool {
 		q.Walltime = corral.Seconds(s.Walltime) + second
 		s.Wait = func(plan.Shape) time.Duration { return 0 }

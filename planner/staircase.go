@@ -103,14 +103,11 @@ func (s *schedule) chain(all []plan.Pilot, at map[[2]int][2]int) {
 		for earlier, n := range lines {
 			p := all[earlier]
 			if n == q.Hosts && n == p.Hosts && earlier < later && q.Submit >= p.Start && q.Start < p.End {
-				q.Follows, q.Overlap = &earlier, max(q.Ready-q.Start, leastOverlap)
+				q.Follows = &earlier
 			}
 		}
 	}
 }
-
-// leastOverlap is the least time for which a pilot is to run before the workers leave of the one that it follows.
-const leastOverlap = corral.Seconds(time.Second)
 
 // pilot describes one pilot of a line's site and shape.
 func (s *schedule) pilot(l *line, hosts int, held plan.Span) plan.Pilot {

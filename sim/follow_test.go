@@ -10,8 +10,9 @@ import (
 )
 
 // Three pilots of four hours take each other's places, planned for a queue of ten minutes. Whatever the first one really
-// waits, each is asked for when the one before nears its end: the place is never empty, and is held twice for no longer
-// than they overlap. Those that only have their times leave it empty, or hold it twice for as long as the first was late.
+// waits, each is asked for as long after the start of the one before as planned: the place is never empty, and is held
+// twice for no longer than they overlap. Those that only have their times leave it empty, or hold it twice for as long as
+// the first was late.
 func TestFollowersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	const walltime, planned, overlap = 4 * time.Hour, 10 * time.Minute, 2 * time.Minute
@@ -26,9 +27,12 @@ func TestFollowersKeepTheirPlace(t *testing.T) {
 				if n > 0 {
 					before := n - 1
 					q.Submit = corral.Seconds(time.Duration(n) * (walltime - overlap)) // to start when the first did, and so much later
-					if q.Overlap = corral.Seconds(overlap); follow {
+					q.Start = q.Submit + corral.Seconds(planned)
+					if follow {
 						q.Follows = &before
 					}
+				} else {
+					q.Start = corral.Seconds(planned)
 				}
 				pilots = append(pilots, q)
 			}

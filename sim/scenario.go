@@ -67,8 +67,9 @@ type Ask struct {
 	Resubmit resubmit.Policy // what follows its attempts
 
 	// Takes is the glidein that it takes over from, of those that were asked for before, by their number from 1; 0:
-	// none. The overlap is then the pilot's own.
+	// none. It is wanted so long After that one's start.
 	Takes corral.GlideinID
+	After time.Duration
 
 	// Only from a Control: what is asked of a glidein that was asked for before. The other fields do not count then.
 	Release corral.Ask
@@ -80,8 +81,12 @@ func AsksFor(pilots []plan.Pilot, before int, idle time.Duration) []Ask {
 	asks := make([]Ask, len(pilots))
 	for i, q := range pilots {
 		asks[i] = Ask{Pilot: q, Idle: idle}
+		if idle > 0 {
+			asks[i].Idle += time.Duration(q.Patience() - plan.LeaveAfter)
+		}
 		if q.Follows != nil {
 			asks[i].Takes = corral.GlideinID(before + *q.Follows + 1)
+			asks[i].After = max(0, time.Duration(q.Submit-pilots[*q.Follows].Start))
 		}
 	}
 	return asks

@@ -119,8 +119,7 @@ func (x *simulation) ask(a Ask) {
 		g.MemoryMiB = s.Host.MemoryMiB
 	}
 	if a.Takes > 0 {
-		g.Follows, g.Overlap = a.Takes, a.Pilot.Overlap
-		recall(s, shapeOf(s, g))
+		g.Follows, g.FollowsAfter, g.FollowsWait = a.Takes, corral.Seconds(a.After), max(0, a.Start-a.Submit)
 	}
 	if at := wholeUp(time.Duration(a.Submit)); at > x.now {
 		g.NotBefore = x.begin.Add(at)

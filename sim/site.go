@@ -245,20 +245,6 @@ func (s *site) sees(p *pilot, see reconcile.Sighting) {
 	}
 }
 
-// recall has a site known, before its first pilot, by waits as the plan expects them, which were seen there once.
-func recall(s *site, shape plan.Shape) {
-	if len(s.world.Waits) > 0 || s.Wait == nil {
-		return
-	}
-	const seen = 20
-	for i := range seen { // the longest was submitted first
-		wait := s.Quantile(shape, 1-(float64(i)+0.5)/seen)
-		s.world.Waits = append(s.world.Waits, corral.Wait{Site: s.Name, Queue: s.Queue, Hosts: shape.Hosts,
-			CPUs: shape.Host.CPUs, Walltime: corral.Seconds(shape.Walltime), SubmittedAt: s.begin.Add(-wait),
-			StartedAt: s.begin})
-	}
-}
-
 // remember keeps how long a pilot has waited, as the store does: overlaps rest on it.
 func remember(s *site, p *pilot, e corral.JobEvent) {
 	w := corral.Wait{Site: s.Name, Queue: s.Queue, Hosts: p.glidein.Hosts, CPUs: p.glidein.CPUs,

@@ -240,7 +240,7 @@ func showParts(p *printer, document plan.Plan, explain bool) error {
 	if !document.Feasible && len(pilots) == 0 {
 		return nil // the reason is said with the exit code
 	}
-	err := list(p, pilots, pilotTable)
+	err := listPilots(p, pilots)
 	if err == nil && len(document.Comparison) > 0 {
 		fmt.Fprintln(p.out, "\nmedians of simulated outcomes; policies ask for pilots of one shape:")
 		err = list(p, document.Comparison, rivalTable)
@@ -335,21 +335,6 @@ func sureness(d plan.Plan) any {
 }
 
 func priced(a cost.Amount) string { return a.Brief() }
-
-var pilotTable = listing[plan.Pilot]{
-	id:   func(q plan.Pilot) string { return q.Site },
-	none: "the plan has no pilots",
-	columns: []column[plan.Pilot]{
-		{"site", func(q plan.Pilot) any { return q.Site }},
-		{"queue", func(q plan.Pilot) any { return q.Queue }},
-		{"hosts", func(q plan.Pilot) any { return q.Hosts }},
-		{"cpus", func(q plan.Pilot) any { return q.CPUs }},
-		{"walltime", func(q plan.Pilot) any { return time.Duration(q.Walltime).String() }},
-		{"submit", func(q plan.Pilot) any { return "+" + brief(q.Submit) }},
-		{"ready", func(q plan.Pilot) any { return "+" + brief(q.Ready) }},
-		{"end", func(q plan.Pilot) any { return "+" + brief(q.End) }},
-	},
-}
 
 var pointTable = listing[plan.Point]{
 	id:   func(o plan.Point) string { return brief(o.Makespan) },

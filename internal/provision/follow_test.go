@@ -22,14 +22,14 @@ func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	one := plan.Pilot{Site: "local", Hosts: 1, CPUs: 1, Walltime: day, Start: corral.Seconds(2 * time.Hour), End: corral.Seconds(26 * time.Hour)}
 	two := one
 	two.Submit, two.Start, two.End = corral.Seconds(24*time.Hour), one.End-corral.Seconds(time.Minute), 2*day
-	two.Follows, two.Overlap = &first, corral.Seconds(time.Minute)
+	two.Follows = &first
 	var made []corral.Glidein
 	s.write(func(tx *store.Tx) (err error) {
 		made, err = ask(tx, s.plan, []plan.Pilot{one, two}, 1, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000})
 		return err
 	})
-	if made[0].Follows != 0 || made[1].Follows != made[0].ID || made[1].Overlap != two.Overlap {
-		t.Fatalf("glidein %d follows %d by %s", made[1].ID, made[1].Follows, made[1].Overlap)
+	if made[0].Follows != 0 || made[1].Follows != made[0].ID || made[1].FollowsAfter != corral.Seconds(22*time.Hour) {
+		t.Fatalf("glidein %d follows %d after %s", made[1].ID, made[1].Follows, made[1].FollowsAfter)
 	}
 	s.glidein = made[0]
 	s.works(0)
@@ -44,10 +44,10 @@ func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 		}
 	}
 	again := s.pilots()[2]
-	if early := made[1].NotBefore.Sub(again.NotBefore); early < time.Minute || early > time.Hour {
+	if early := made[1].NotBefore.Sub(again.NotBefore); early < 2*time.Hour-time.Minute || early > 2*time.Hour {
 		t.Errorf("it is wanted %s earlier than planned, at %s", early, again.NotBefore)
 	}
-	if again.State != corral.GlideinWaiting || again.Reason != "not before "+again.NotBefore.Format(time.RFC3339) {
+	if again.State != corral.GlideinWaiting || !strings.HasPrefix(again.Reason, "not before "+again.NotBefore.Format(time.RFC3339)+", to take over from glidein ") {
 		t.Errorf("it is %s: %s", again.State, again.Reason)
 	}
 }

@@ -20,7 +20,7 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 	for i, q := range pilots {
 		all[i] = api.NewGlidein{
 			Site: q.Site, Cluster: row.ClusterName, Hosts: q.Hosts, CPUs: q.CPUs, MemoryMiB: q.MemoryMiB, GPUs: q.GPUs,
-			Walltime: q.Walltime, Idle: plan.LeaveAfter,
+			Walltime: q.Walltime, Idle: q.Patience(),
 			BatchOptions: corral.BatchOptions{Queue: q.Queue},
 			Labels:       labelled(row),
 		}
@@ -69,7 +69,8 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, first int, machine 
 				return nil, fmt.Errorf("pilot %d of plan %d follows number %d of these, which is not one before it",
 					first+i, row.ID, k)
 			}
-			g.Follows, g.Overlap = all[*q.Follows].ID, q.Overlap
+			g.Follows, g.FollowsWait = all[*q.Follows].ID, max(0, q.Start-q.Submit)
+			g.FollowsAfter = max(0, q.Submit-pilots[*q.Follows].Start)
 		}
 		if err = request.Place(&g, site, cluster, machine); err != nil {
 			return nil, err

@@ -161,10 +161,12 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 		if !ok {
 			continue
 		}
+		before, follows := of[g.Follows]
+		follows = follows && v.Pilots[before].Phase != revision.Gone // it holds nothing that the other one does not
 		of[g.ID] = len(v.Pilots)
 		v.Pilots = append(v.Pilots, q)
 		for i := range v.Problem.Sites {
-			if v.Problem.Sites[i].Name == g.SiteName {
+			if v.Problem.Sites[i].Name == g.SiteName && !follows {
 				take(&v.Problem.Sites[i], q)
 			}
 		}

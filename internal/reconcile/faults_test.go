@@ -166,6 +166,7 @@ func (f *faulty) userAsks(t *rapid.T) {
 		if len(f.Glideins) > 0 && rapid.IntRange(0, 2).Draw(t, "follows one") == 0 {
 			g.Follows = rapid.SampledFrom(f.Glideins).Draw(t, "which").ID
 			g.NotBefore = f.now.Add(time.Hour)
+			g.FollowsAfter = corral.Seconds(rapid.SampledFrom([]time.Duration{0, 20 * time.Minute, 2 * time.Hour}).Draw(t, "after"))
 		}
 		f.create(g)
 	case "drain", "cancel":

@@ -10,54 +10,113 @@ import (
 )
 
 // A plan that needs hosts for longer than a walltime has one glidein follow another at a site. When the later one is
-// wanted was planned with the waits that were expected; the earlier one may come sooner or later than that. So once it
-// runs, its follower is wanted when a successor of its own would be (see overlap.go), and until then not at all. If it
-// ends before, its follower is wanted at the time that was known last.
+// wanted was planned with the start of the earlier one; that may come sooner or later. So a follower is wanted as long
+// after the start of the one that it follows as was planned, and until that one has started not at all. With it come
+// those that follow it.
+//
+// If waits turn out longer than planned, it is wanted somewhat earlier, so that the place is not empty meanwhile; but
+// not by much: a plan has so many pilots and no more, and one that comes early has the less time left for what was
+// planned on it.
 
-// retimeLeast is by how much the time must change at which a follower is wanted, to be worth an entry in its history:
-// by half of its overlap, so that what is left of that covers the change, within bounds.
+// mostEarlier is by how much earlier than planned a follower may be wanted.
+func mostEarlier(g corral.Glidein) time.Duration {
+	return min(time.Minute, time.Duration(g.Walltime)/20)
+}
+
+// earlier is by how much earlier than planned a follower is wanted: by as much as nine of ten attempts have waited for
+// longer than was planned.
+func earlier(w World, g corral.Glidein) time.Duration {
+	return min(max(0, time.Duration(expectedWait(w, g).Wait-g.FollowsWait)), mostEarlier(g))
+}
+
+// retimeLeast is by how much the time must change at which a follower is wanted, to be worth an entry in its history.
 func retimeLeast(g corral.Glidein) time.Duration {
-	return min(max(time.Second, time.Duration(g.Overlap)/2), time.Minute)
+	return min(max(time.Second, time.Duration(g.FollowsAfter)/100), time.Minute)
 }
 
 // follow returns the action that sets when a follower is wanted, if that is to change.
 func follow(now time.Time, w World, g corral.Glidein) (Retime, bool) {
-	p, ok := followed(w, g)
+	p, after, ok := followed(w, g)
 	if !ok {
 		return Retime{}, false
 	}
-	a, ok := running(p)
-	if !ok {
+	at, reason := time.Time{}, ""
+	switch a, runs := running(p); {
+	case p.State == corral.GlideinFailed:
+		at, reason = endOf(p), fmt.Sprintf("it takes over from glidein %d, which has failed: its place is empty", p.ID)
+		if !at.Before(g.NotBefore) {
+			return Retime{}, false
+		}
+	case p.State.Terminal(), p.Asked != corral.AskNothing:
+		return Retime{}, false // what was known last stands
+	case runs:
+		at = a.StartedAt.Add(after - earlier(w, g)).Truncate(time.Millisecond)
+		reason = fmt.Sprintf("it takes over from glidein %d, and was planned %s after that one's start", p.ID,
+			corral.Seconds(after))
+		if sooner := earlier(w, g); sooner > 0 {
+			reason += fmt.Sprintf("; %s sooner, because waits are longer than planned", corral.Seconds(sooner))
+		}
+	case len(p.Attempts) == 0 && p.NotBefore.After(now):
+		at = p.NotBefore.Add(after).Truncate(time.Millisecond)
+		reason = fmt.Sprintf("it takes over from glidein %d, which is wanted at another time", p.ID)
+	default:
 		return Retime{}, false
 	}
-	wait := expectedWait(w, g)
-	at := workersLeave(p, a).Add(-time.Duration(g.Overlap + wait.Wait)).Truncate(time.Millisecond)
 	change := at.Sub(g.NotBefore)
 	if max(change, -change) < retimeLeast(g) || !at.After(now) && !g.NotBefore.After(now) {
 		return Retime{}, false
 	}
-	reason := fmt.Sprintf("it takes over from glidein %d, and is to run %s before that one's workers leave", p.ID,
-		g.Overlap)
-	if wait.Wait > 0 {
-		reason += fmt.Sprintf("; nine of ten attempts at the site wait %s at most", wait.Wait)
-	}
 	return Retime{g.ID, at, reason}, true
 }
 
-// followed returns the glidein that g takes over from; ok is false if g follows none, was submitted already, or need
-// not wait for it any more.
-func followed(w World, g corral.Glidein) (p corral.Glidein, ok bool) {
+// mustWait says why a follower waits whatever the clock says: the one that it takes over from does not run yet, or runs
+// beside the one before it. So a place is held by two generations at most.
+func mustWait(w World, g corral.Glidein) (why string, ok bool) {
+	p, _, ok := followed(w, g)
+	if !ok || p.State.Terminal() || p.Asked != corral.AskNothing {
+		return "", false
+	}
+	if _, runs := running(p); !runs {
+		return fmt.Sprintf("it takes over from glidein %d, which does not run yet", p.ID), true
+	}
+	if o, ok := find(w, p.Follows); ok && len(o.Live()) > 0 {
+		return fmt.Sprintf("it takes over from glidein %d, which takes over from glidein %d, which has not left yet",
+			p.ID, o.ID), true
+	}
+	return "", false
+}
+
+// followed returns the glidein from whose start it counts when g is wanted, and how long after it; ok is false if g
+// follows none, or was submitted already. That is the one that it follows, or if that was dropped before it ran, the
+// one that that one follows.
+func followed(w World, g corral.Glidein) (p corral.Glidein, after time.Duration, ok bool) {
 	if g.Follows == 0 || len(g.Attempts) > 0 || g.State.Terminal() || g.Asked != corral.AskNothing {
-		return p, false
+		return p, 0, false
 	}
-	i, ok := slices.BinarySearchFunc(w.Glideins, g.Follows, func(p corral.Glidein, id corral.GlideinID) int {
-		return cmp.Compare(p.ID, id)
+	for p = g; ; {
+		after += time.Duration(p.FollowsAfter)
+		if p, ok = find(w, p.Follows); !ok || !Dropped(p) {
+			return p, after, ok
+		}
+	}
+}
+
+// Dropped reports whether a glidein was asked to go, and never ran: those that follow it then follow the one before it.
+func Dropped(g corral.Glidein) bool {
+	return g.Asked != corral.AskNothing && !slices.ContainsFunc(g.Attempts, func(a corral.Job) bool {
+		return !a.StartedAt.IsZero()
 	})
-	if !ok {
-		return p, false
+}
+
+// find returns a glidein of the world.
+func find(w World, id corral.GlideinID) (g corral.Glidein, ok bool) {
+	i, ok := slices.BinarySearchFunc(w.Glideins, id, func(g corral.Glidein, id corral.GlideinID) int {
+		return cmp.Compare(g.ID, id)
+	})
+	if !ok || id == 0 {
+		return g, false
 	}
-	p = w.Glideins[i]
-	return p, !p.State.Terminal() && p.Asked == corral.AskNothing
+	return w.Glideins[i], true
 }
 
 // running returns the attempt of a glidein that has its workers at present.
@@ -68,4 +127,12 @@ func running(g corral.Glidein) (a corral.Job, ok bool) {
 		}
 	}
 	return a, ok
+}
+
+// endOf is when the last attempt of a glidein ended that is over.
+func endOf(g corral.Glidein) (at time.Time) {
+	for _, a := range g.Attempts {
+		at = latestOf(at, a.EndedAt)
+	}
+	return at
 }

@@ -1,83 +1,151 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A pilot has an hour. Its follower was planned for t0 + 2 h, and is to run ten minutes before the workers of the first
-// leave.
+// A follower is wanted 50 minutes after the start of the one that it follows; it was planned for t0 + 2 h.
 func TestFollowerIsWantedWhenItsPlaceIsFree(t *testing.T) {
 	t.Parallel()
-	leave := workersLeave(corral.Glidein{Walltime: corral.Seconds(time.Hour)}, alive(1, corral.JobRunning)).Sub(t0)
+	const after = 50 * time.Minute
 	queued := alive(1, corral.JobQueued)
 	queued.StartedAt, queued.SubmittedAt = time.Time{}, t0
 	late := alive(1, corral.JobRunning)
-	late.StartedAt = t0.Add(8*time.Minute - leave)
+	late.StartedAt = t0.Add(-2*time.Minute - after)
+	idle := over(1, corral.OutcomeIdle)
+	idle.StartedAt = t0.Add(-time.Hour)
+	failed := idle
+	failed.Outcome, failed.EndedAt = corral.OutcomeFailed, t0.Add(-time.Minute)
 	for _, tt := range []struct {
 		name    string
-		earlier []corral.Job // of the one that it follows
+		earlier []corral.Job  // of the one that it follows
+		wanted  time.Duration // when that one is
 		asked   corral.Ask
 		planned time.Duration
 		waits   []corral.Wait
 		at      time.Duration // to which it is retimed; 0: it is not
-		submit  bool          // at its planned time, an hour later
+		submit  bool          // at its planned time
 	}{
-		{"it has not been asked for", nil, "", 2 * time.Hour, nil, 0, false},
-		{"it waits", []corral.Job{queued}, "", 2 * time.Hour, nil, 0, false},
-		{"it runs", []corral.Job{alive(1, corral.JobRunning)}, "", 2 * time.Hour, nil, leave - 10*time.Minute, false},
-		{"others have waited", []corral.Job{alive(1, corral.JobRunning)}, "", 2 * time.Hour, []corral.Wait{waited(8 * time.Minute)}, leave - 18*time.Minute, false},
-		{"it runs as planned", []corral.Job{alive(1, corral.JobRunning)}, "", leave - 10*time.Minute + 30*time.Second, nil, 0, true},
-		{"it came too early", []corral.Job{late}, "", 2 * time.Hour, nil, -2 * time.Minute, false},
-		{"both are due", []corral.Job{late}, "", 0, nil, 0, true},
-		{"it has ended", []corral.Job{over(1, corral.OutcomeIdle)}, "", 2 * time.Hour, nil, 0, true},
-		{"it was asked to leave", []corral.Job{alive(1, corral.JobRunning)}, corral.AskDrain, 2 * time.Hour, nil, 0, true},
+		{name: "it has not been asked for", planned: 2 * time.Hour},
+		{name: "it is wanted later", wanted: time.Hour, planned: 2 * time.Hour, at: time.Hour + after},
+		{name: "it waits", earlier: []corral.Job{queued}, planned: 2 * time.Hour},
+		{name: "it runs", earlier: []corral.Job{alive(1, corral.JobRunning)}, planned: 2 * time.Hour, at: after},
+		{name: "others have waited, a little", earlier: []corral.Job{alive(1, corral.JobRunning)}, planned: 2 * time.Hour,
+			waits: []corral.Wait{waited(8 * time.Second)}, at: after - 8*time.Second},
+		{name: "others have waited, for long", earlier: []corral.Job{alive(1, corral.JobRunning)}, planned: 2 * time.Hour,
+			waits: []corral.Wait{waited(40 * time.Minute)}, at: after - time.Minute},
+		{name: "it runs as planned", earlier: []corral.Job{alive(1, corral.JobRunning)}, planned: after + 20*time.Second,
+			submit: true},
+		{name: "it came too early", earlier: []corral.Job{late}, planned: 2 * time.Hour, at: -2 * time.Minute},
+		{name: "both are due", earlier: []corral.Job{late}, planned: -time.Hour, submit: true},
+		{name: "it has ended", earlier: []corral.Job{idle}, planned: 2 * time.Hour, submit: true},
+		{name: "it has failed", earlier: []corral.Job{failed}, planned: 2 * time.Hour, at: -time.Minute},
+		{name: "it has failed, and it is due", earlier: []corral.Job{failed}, planned: -time.Hour, submit: true},
+		{name: "it was asked to leave", earlier: []corral.Job{alive(1, corral.JobRunning)}, asked: corral.AskDrain,
+			planned: 2 * time.Hour, submit: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := glideinWith(resubmit.Policy{}, tt.earlier...)
 			p.Walltime, p.Asked = corral.Seconds(time.Hour), tt.asked
-			g := glideinWith(resubmit.Policy{})
-			g.ID, g.Walltime, g.Follows, g.Overlap = 8, p.Walltime, p.ID, corral.Seconds(10*time.Minute)
-			if g.NotBefore = t0.Add(tt.planned); tt.planned == 0 {
-				g.NotBefore = t0.Add(-time.Hour)
+			if tt.wanted != 0 {
+				p.NotBefore = t0.Add(tt.wanted)
 			}
+			g := follower(8, p)
+			g.NotBefore = t0.Add(tt.planned)
 			w := World{Site: corral.Site{State: corral.SiteReady}, Glideins: []corral.Glidein{p, g}, Waits: tt.waits}
-			var retimed []Retime
-			for _, a := range Decide(t0, w) {
-				if r, ok := a.(Retime); ok {
-					retimed = append(retimed, r)
-				}
-			}
 			var want []Retime
 			if tt.at != 0 {
 				want = []Retime{{Glidein: 8, At: t0.Add(tt.at)}}
 			}
-			if diff := cmp.Diff(want, retimed, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Reason" }, cmp.Ignore())); diff != "" {
+			got := retimed(w)
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Retime{}, "Reason")); diff != "" {
 				t.Fatalf("at once (-want +got):\n%s", diff)
 			}
 			if tt.at != 0 {
-				if why := retimed[0].Reason; !strings.Contains(why, "takes over from glidein 7, and is to run 10m0s") {
+				if why := got[0].Reason; !strings.Contains(why, "it takes over from glidein 7, ") {
 					t.Errorf("it says %q", why)
 				}
-				return
-			}
-			submits := false
-			for _, a := range Decide(latestOf(t0, g.NotBefore), w) {
-				if s, ok := a.(Submit); ok && s.Glidein == g.ID {
-					submits = true
-				}
-			}
-			if submits != tt.submit {
-				t.Errorf("submitted at its planned time: %v", submits)
+			} else if got := submits(w, latestOf(t0, g.NotBefore), g.ID); got != tt.submit {
+				t.Errorf("submitted at its planned time: %v", got)
 			}
 		})
+	}
+}
+
+// follower takes over from another one 50 minutes after that one's start.
+func follower(id corral.GlideinID, p corral.Glidein) corral.Glidein {
+	g := glideinWith(resubmit.Policy{})
+	g.ID, g.Walltime, g.Follows, g.FollowsAfter = id, p.Walltime, p.ID, corral.Seconds(50*time.Minute)
+	return g
+}
+
+// retimed are the followers that get other times at t0.
+func retimed(w World) (all []Retime) {
+	for _, a := range Decide(t0, w) {
+		if r, ok := a.(Retime); ok {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// submits reports whether an attempt of a glidein is submitted at a time.
+func submits(w World, now time.Time, id corral.GlideinID) bool {
+	return slices.ContainsFunc(Decide(now, w), func(a Action) bool {
+		s, ok := a.(Submit)
+		return ok && s.Glidein == id
+	})
+}
+
+// The one that a follower takes over from is removed before it ran: it takes over from the one before that, when both
+// would have been over.
+func TestFollowerOfWhatWasDropped(t *testing.T) {
+	t.Parallel()
+	first := glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))
+	first.Walltime = corral.Seconds(time.Hour)
+	dropped := follower(8, first)
+	dropped.Asked, dropped.State = corral.AskCancel, corral.GlideinDeleted
+	last := follower(9, dropped)
+	last.NotBefore = t0.Add(5 * time.Hour)
+	w := World{Site: corral.Site{State: corral.SiteReady}, Glideins: []corral.Glidein{first, dropped, last}}
+	if got := retimed(w); len(got) != 1 || got[0].Glidein != 9 || !got[0].At.Equal(t0.Add(100*time.Minute)) {
+		t.Errorf("%+v", got)
+	}
+	w.Glideins[0].Attempts = nil
+	if w.Glideins[2].NotBefore = t0; submits(w, t0, 9) {
+		t.Error("it is submitted although the first does not run")
+	}
+}
+
+// However long waits were: a third generation waits until the first has left.
+func TestTwoGenerationsAtMost(t *testing.T) {
+	t.Parallel()
+	first := glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning))
+	second := follower(8, first)
+	second.Attempts, second.State = []corral.Job{alive(2, corral.JobRunning)}, corral.GlideinActive
+	third := follower(9, second)
+	third.FollowsAfter = 0
+	w := World{Site: corral.Site{State: corral.SiteReady}, Glideins: []corral.Glidein{first, second, third}}
+	if submits(w, t0.Add(time.Second), 9) {
+		t.Error("three generations are there at once")
+	}
+	if o := Outlook(t0, w, third); !strings.Contains(o.Why, "from glidein 8, which takes over from glidein 7, which has not left yet") {
+		t.Errorf("it says %q", o.Why)
+	}
+	w.Glideins[0].Attempts = []corral.Job{over(1, corral.OutcomeExpired)}
+	w.Glideins[0].State = corral.GlideinFinished
+	if !submits(w, t0.Add(time.Second), 9) {
+		t.Error("it is not submitted although the first has left")
 	}
 }
 
@@ -87,7 +155,7 @@ func TestFollowerSaysWhomItWaitsFor(t *testing.T) {
 	r := readyRig(t, corral.Site{})
 	r.must(CreateGlidein{Glidein: forever()})
 	g := forever()
-	g.Follows, g.Overlap, g.NotBefore = 1, corral.Seconds(time.Minute), t0.Add(time.Minute)
+	g.Follows, g.FollowsAfter, g.NotBefore = 1, corral.Seconds(time.Minute), t0.Add(time.Minute)
 	r.must(CreateGlidein{Glidein: g})
 	r.now = t0.Add(2 * time.Minute)
 	for range 3 {

@@ -30,10 +30,8 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 	if lack := lacksUpgrade(w); lack != (corral.Lack{}) {
 		return lack
 	}
-	if p, ok := followed(w, g); ok {
-		if _, runs := running(p); !runs {
-			return corral.Lack{Why: fmt.Sprintf("it takes over from glidein %d, which does not run yet", p.ID)}
-		}
+	if why, ok := mustWait(w, g); ok {
+		return corral.Lack{Why: why}
 	}
 	if why := w.NoRelay[g.ID]; why != "" && w.Site.State == corral.SiteReady {
 		return corral.Lack{Why: why}

@@ -40,6 +40,9 @@ func firstOutlook(now time.Time, w World, g corral.Glidein) corral.Outlook {
 	if g.State == corral.GlideinWaiting && g.Reason != "" { // it names what is waited for, be it time or not
 		o.Why += "; " + g.Reason
 	}
+	if why, ok := mustWait(w, g); ok && !strings.Contains(o.Why, why) {
+		o.Why += "; " + why
+	}
 	if w.Held.Until.After(now) {
 		o.At = latestOf(o.At, w.Held.Until)
 		if !strings.Contains(o.Why, w.Held.Why) {

@@ -65,7 +65,7 @@ func workersLeave(g corral.Glidein, a corral.Job) time.Time {
 // go by. Attempts that wait now say nothing yet: what they would tell changes with the time of day, and then Due could
 // not say when the answer changes.
 func expectedWait(w World, g corral.Glidein) corral.Quantile {
-	if g.Overlap == 0 {
+	if g.Overlap == 0 && g.Follows == 0 {
 		return corral.Quantile{}
 	}
 	past := slices.DeleteFunc(slices.Clone(w.Waits), func(p corral.Wait) bool {

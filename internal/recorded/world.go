@@ -6,6 +6,7 @@
 package recorded
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/corral-pilot/corral"
@@ -16,7 +17,9 @@ import (
 // Of reads what the next step of one glidein depends on beside itself: the world as if its site had no other. It costs
 // as much with ten thousand glideins at the site as with one.
 func Of(tx *store.Tx, g corral.Glidein) (w reconcile.World, err error) {
-	w.Glideins = []corral.Glidein{g}
+	if w.Glideins, err = withFollowed(tx, []corral.Glidein{g}); err != nil {
+		return w, err
+	}
 	if w.Site, err = tx.Site(g.Site); err != nil {
 		return w, err
 	}
@@ -29,9 +32,37 @@ func Of(tx *store.Tx, g corral.Glidein) (w reconcile.World, err error) {
 	return w, err
 }
 
-// waits reads the latest waits of a site, if one of the glideins overlaps: only these have a use for them.
+// withFollowed returns glideins with those that they wait to take over from, even if these are over: what becomes of a
+// follower depends on them.
+func withFollowed(tx *store.Tx, glideins []corral.Glidein) ([]corral.Glidein, error) {
+	known := make(map[corral.GlideinID]bool, len(glideins))
+	for _, g := range glideins {
+		known[g.ID] = true
+	}
+	here := len(glideins)
+	for _, g := range glideins[:here] {
+		for of := g; of.Follows != 0 && len(g.Attempts) == 0 && !g.State.Terminal() && !known[of.Follows]; {
+			p, err := tx.GlideinInBrief(of.Follows)
+			if err != nil {
+				return nil, err
+			}
+			known[p.ID] = true
+			glideins = append(glideins, p)
+			if of = p; !reconcile.Dropped(p) {
+				break
+			}
+		}
+	}
+	if len(glideins) > here {
+		slices.SortFunc(glideins, func(a, b corral.Glidein) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return glideins, nil
+}
+
+// waits reads the latest waits of a site, if one of the glideins overlaps or follows another: only these have a use for
+// them.
 func waits(tx *store.Tx, id corral.SiteID, glideins ...corral.Glidein) ([]corral.Wait, error) {
-	if !slices.ContainsFunc(glideins, func(g corral.Glidein) bool { return g.Overlap > 0 }) {
+	if !slices.ContainsFunc(glideins, func(g corral.Glidein) bool { return g.Overlap > 0 || g.Follows != 0 }) {
 		return nil, nil
 	}
 	return tx.Waits(store.WaitFilter{Site: id, Last: reconcile.WaitsKept})
@@ -59,6 +90,9 @@ func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 		}
 	}
 	if w.Glideins, err = tx.Glideins(awake); err != nil {
+		return w, err
+	}
+	if w.Glideins, err = withFollowed(tx, w.Glideins); err != nil {
 		return w, err
 	}
 	if w.Waits, err = waits(tx, id, w.Glideins...); err != nil {

@@ -44,6 +44,8 @@ var glideins = table[corral.Glidein]{
 			{"slots", &g.Slots},
 			{"not_before_at_ms", at(&g.NotBefore)},
 			{"follows_id", orNull(&g.Follows)},
+			{"follows_after_ms", ms(&g.FollowsAfter)},
+			{"follows_wait_ms", ms(&g.FollowsWait)},
 			{"resubmit_mode", &g.Resubmit.Mode},
 			{"resubmit_limit", &g.Resubmit.Limit},
 			{"resubmit_deadline_at_ms", at(&g.Resubmit.Deadline)},

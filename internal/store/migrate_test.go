@@ -153,7 +153,8 @@ func makeFixture(t *testing.T) string {
 	db, w := legal(t)
 	g := w.newGlidein()
 	g.Labels = map[string]string{"team": "seismo"}
-	g.NotBefore, g.Follows = time.Date(2031, 2, 3, 4, 5, 6, 7e6, time.UTC), 1
+	g.NotBefore, g.Follows, g.FollowsAfter = time.Date(2031, 2, 3, 4, 5, 6, 7e6, time.UTC), 1, corral.Seconds(time.Hour)
+	g.FollowsWait = corral.Seconds(time.Minute)
 	g = w.createGlidein(g)
 	w.write(func(tx *store.Tx) error {
 		return store.Done(tx.CreateToken(account.Token{Name: "laptop", Owner: actor, Role: account.RoleUser, Scopes: []string{"read"},

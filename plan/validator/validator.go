@@ -130,7 +130,6 @@ func (c *checker) life(i int, q plan.Pilot, s *plan.Site) {
 // place checks a pilot that takes the place of another.
 func (c *checker) place(i int, q plan.Pilot) {
 	if q.Follows == nil {
-		c.unless(q.Overlap == 0, "follows", "pilot %d overlaps by %s, and follows none", i, q.Overlap)
 		return
 	}
 	k := *q.Follows
@@ -143,7 +142,6 @@ func (c *checker) place(i int, q plan.Pilot) {
 		"pilot %d does not fit the place of pilot %d", i, k)
 	c.unless(q.Submit >= p.Start && q.Start <= p.End, "follows", "pilot %d, asked for at %s, to start at %s, follows "+
 		"pilot %d, which is held from %s to %s", i, q.Submit, q.Start, k, p.Start, p.End)
-	c.unless(q.Overlap > 0 && q.Overlap < p.Walltime, "follows", "pilot %d overlaps by %s", i, q.Overlap)
 }
 
 func shapeOf(q plan.Pilot, s *plan.Site) plan.Shape {
