@@ -189,7 +189,8 @@ var edges = map[string]map[string]string{
 	},
 	"internal/request": {
 		"api": "what a request is", "clustering": "reads rules", "cost": "units of budgets", "gridsite": "contacts, batch systems",
-		"account": "tokens", "internal/access": "who asks for a token", "plan": "objectives of plans", "resubmit": "reads policies",
+		"account": "tokens", "internal/access": "who asks for a token", "internal/matching": "how long workers serve",
+		"internal/order": "what a pilot keeps of its walltime", "plan": "objectives of plans", "resubmit": "reads policies",
 		root: "nouns, error kinds",
 	},
 	"internal/store/storetest": {"internal/store": "opens a database for a test"},

@@ -9,6 +9,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -19,8 +21,9 @@ const maxBrokers = 16
 func Glidein(in api.NewGlidein, now time.Time) (corral.Glidein, error) {
 	var k checker
 	k.invalid(in.Site == "", "site", "missing")
-	k.invalid(in.Overlap != 0 && in.Overlap >= in.Walltime, "overlap_s",
-		"%s is not between 0 and the walltime", in.Overlap)
+	serve := matching.CutAfter(time.Duration(in.Walltime) - order.Reserve(time.Duration(in.Walltime)))
+	k.invalid(in.Overlap != 0 && time.Duration(in.Overlap) >= serve, "overlap_s",
+		"%s is not less than the %s that workers serve of a walltime of %s", in.Overlap, serve, in.Walltime)
 	k.invalid(in.NotBefore.After(now.Add(time.Duration(maxSpan))), "not_before",
 		"%s is more than %s ahead", in.NotBefore.Format(time.RFC3339), maxSpan)
 	k.broker(in)
