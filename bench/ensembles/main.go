@@ -1,10 +1,14 @@
-// Command ensembles compares the algorithms for ensembles of workflows by how often each has the best score, for each
-// application and kind of ensemble (Juve 2012, figure 6.6).
+// Command ensembles compares the algorithms for ensembles of workflows, as the thesis does (Juve 2012, section 6.4):
+// how often each has the best score, for each application and kind of ensemble (figure 6.6), with longer tasks (6.7),
+// and what they cost and take where estimates err (6.8, 6.9) and machines are late (6.10, 6.11). Published figures are
+// in brackets.
 //
-//	go run ./bench/ensembles                                     # small
-//	go run ./bench/ensembles -workflows 50 -points 10 -seeds 10  # as published
+//	go run ./bench/ensembles                    # small: 20 workflows, 25 constraints, 2 seeds
+//	go run ./bench/ensembles -long              # as published: 50 workflows, 100 constraints, 10 seeds
+//	go run ./bench/ensembles -figures 6.8 -rules corrected
 //
-// None of the figures but the times is one of this machine: the same command prints the same numbers anywhere.
+// None of the figures is a time of this machine: the same command prints the same numbers anywhere. Workflows are
+// drawn, or with -dax taken from a directory of generated ones.
 package main
 
 import (
@@ -12,90 +16,77 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/corral-pilot/corral/bench/rig"
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/ensemble/recipe"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner/rehearsal"
-	"github.com/corral-pilot/corral/sim"
 )
 
 // A desk is where experiments are made.
 type desk struct {
 	stdout    io.Writer
 	source    *source
+	long      bool
 	workflows int // of an ensemble
 	points    int // budgets, and deadlines
 	seeds     int
+	draws     int // outcomes that a rehearsal draws where tasks err
 }
 
 func main() { rig.Main(execute) }
 
+// execute runs one command line and returns its exit code.
 func execute(_ context.Context, args []string, stdout, stderr io.Writer) int {
-	d := desk{stdout: stdout, source: &source{known: map[string]plan.Work{}}}
+	d := desk{stdout: stdout, source: &source{known: map[string]plan.Work{}}, workflows: 20, points: 5, seeds: 2}
 	f := flag.NewFlagSet("ensembles", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&d.source.dir, "dax", "", "`directory` of generated workflows; without it they are drawn")
-	f.IntVar(&d.source.instances, "instances", 20, "of each size")
-	f.IntVar(&d.workflows, "workflows", 20, "of an ensemble")
-	f.IntVar(&d.points, "points", 5, "budgets and deadlines")
-	f.IntVar(&d.seeds, "seeds", 2, "ensembles of a kind")
-	errs := f.String("error", "0", "by which `SPREAD` runtimes differ from their estimates")
-	delay := f.Duration("delay", 0, "until a machine is ready")
-	published := f.Bool("published", false, "the three algorithms as their authors' program has them")
-	draws := f.Int("draws", 0, "outcomes that a rehearsal draws")
+	f.IntVar(&d.source.instances, "instances", 20, "workflows of each size")
+	f.IntVar(&d.draws, "draws", 5, "outcomes that a rehearsal draws where tasks err")
+	f.BoolVar(&d.long, "long", false, "ensembles as large and as many as published")
+	figures := f.String("figures", "6.6,6.7,6.8,6.10", "which `FIGURES`")
+	rules := f.String("rules", "published,corrected", "`RULES`: published, corrected")
 	if err := f.Parse(args); err != nil {
 		return rig.Misuse // flag has said why
 	}
-	spread, err := sim.ParseSpread(*errs)
+	if d.long {
+		d.workflows, d.points, d.seeds = 50, 10, 10
+	}
+	was, err := readFigures()
 	if err != nil {
-		fmt.Fprintln(stderr, "ensembles: "+err.Error())
-		return rig.Misuse
+		return rig.Code(stderr, "ensembles", err)
 	}
-	algorithms := corrected
-	if *published {
-		algorithms = asPublished
-	}
-	chance := func(p *problem, seed int) {
-		p.Err(spread, uint64(seed))
-		p.Delay = func(int) time.Duration { return *delay }
-		p.expected = rehearsal.Problem{Delay: *delay, Spread: spread, Draws: *draws, Seed: math.MaxUint32}
-	}
-	fmt.Fprintf(stdout, "%-30s", "best score, % of cases")
-	for _, a := range algorithms {
-		fmt.Fprintf(stdout, " %14s", a.name)
-	}
-	fmt.Fprintln(stdout)
-	for _, application := range recipe.Applications {
-		for _, kind := range ensemble.Kinds {
-			fmt.Fprintf(stdout, "%-12s %-17s", application, kind)
-			for _, share := range d.best(family{application, kind, 1}, chance, algorithms) {
-				fmt.Fprintf(stdout, " %14.1f", 100*share)
-			}
-			fmt.Fprintln(stdout)
+	ok := true
+	for _, how := range strings.Split(*rules, ",") {
+		algorithms, known := map[string][]algorithm{"published": asPublished, "corrected": corrected}[how]
+		if !known {
+			fmt.Fprintf(stderr, "ensembles: -rules %q is neither published nor corrected\n", how)
+			return rig.Misuse
 		}
+		fmt.Fprintf(stdout, "\n%s:\n\n", how)
+		head(stdout)
+		for _, figure := range strings.Split(*figures, ",") {
+			for _, n := range d.panels(figure) {
+				all := d.standings(n, algorithms)
+				n.show(stdout, all, was)
+				ok = ok && (how != "published" || n.agrees(all))
+			}
+		}
+	}
+	if !ok {
+		fmt.Fprintln(stderr, "ensembles: SPSS is not the best where it was published to be")
+		return 1
 	}
 	return 0
 }
 
-// best returns the share of a family's cases in which each algorithm has the best score; several may have it.
-func (d desk) best(f family, chance func(*problem, int), algorithms []algorithm) []float64 {
-	shares, cases := make([]float64, len(algorithms)), 0
-	d.sweep(f, chance, algorithms, func(_ problem, results []result) {
-		top := slices.MaxFunc(results, func(a, b result) int { return a.score.Compare(b.score) })
-		cases++
-		for i, r := range results {
-			if r.score == top.score {
-				shares[i]++
-			}
-		}
-	})
-	for i := range shares {
-		shares[i] /= float64(cases)
+// agrees reports whether SPSS is the best of a panel of figure 6.6 where it was for all three applications of long
+// tasks.
+func (n panel) agrees(all []standing) bool {
+	if n.figure != "6.6" || n.application == "montage" || n.application == "cybershake" {
+		return true
 	}
-	return shares
+	best := slices.MaxFunc(all, func(a, b standing) int { return int(1e6 * (a.best - b.best)) })
+	return best.algorithm == "SPSS"
 }
