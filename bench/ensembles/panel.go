@@ -108,7 +108,8 @@ func (n panel) show(w io.Writer, all []standing, published map[value]float64) {
 			return " (" + fmt.Sprintf(format, v) + ")"
 		}
 		fmt.Fprintf(w, "| %s | %s | %s | %d | %s | %.1f%s | %.1f | %.1f | %.3f%s %.3f%s %.3f%s %.3f%s | %.3f%s |\n",
-			n.figure, n.application, n.kind, n.x, s.algorithm, 100*s.best, was("best", "%.1f"), 100*s.strict, 100*s.over,
+			n.figure, n.application, n.kind, n.x, s.algorithm, 100*s.best, was("best", "%.1f"), 100*s.strict,
+			100*s.over,
 			quantile(s.costs, 0.25), was("cost q1", "%.3f"), quantile(s.costs, 0.5), was("cost median", "%.3f"),
 			quantile(s.costs, 0.75), was("cost q3", "%.3f"), whisker(s.costs), was("cost whisker", "%.3f"),
 			quantile(s.makespans, 0.5), was("makespan median", "%.3f"))
@@ -130,7 +131,8 @@ func (d desk) panels(figure string) (all []panel) {
 		for _, application := range both {
 			for _, kind := range ensemble.Kinds {
 				for _, factor := range d.some(1, 2, 4, 8, 16) {
-					all = append(all, panel{figure: figure, family: family{application, kind, int64(factor)}, x: factor})
+					longer := family{application, kind, int64(factor)}
+					all = append(all, panel{figure: figure, family: longer, x: factor})
 				}
 			}
 		}

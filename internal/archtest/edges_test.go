@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman"},
 	{"bench/rig", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "sim/cloud", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream", "planner/rehearsal"},
-	{"internal/condorpool", "internal/gate"},
+	{"internal/condorpool", "internal/gate", "internal/prospect"},
 	{"internal/draft", "internal/reach"},
 	{"internal/events", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/usages", "internal/siterelay"},
 	{"internal/server"},
@@ -88,6 +88,10 @@ var edges = map[string]map[string]string{
 		"planner": "looks ahead, and plans what is missing", root: "states of tasks",
 	},
 	"internal/picture": {"plan": "what it draws", root: "seconds, error kinds"},
+	"internal/prospect": {
+		"cost": "prices, budgets", "ensemble": "what it plays", "planner/dpds": "an algorithm", "planner/rehearsal": "an algorithm",
+		"planner/spss": "an algorithm", "sim": "how runtimes err", "sim/cloud": "plays it", root: "error kinds, seconds",
+	},
 	"internal/report": {
 		"api": "tasks and ledgers", "cost": "what was billed", "internal/picture": "its pictures",
 		"plan": "what was predicted", "workflow": "which tasks wait for which", root: "plans, runs, glideins",
@@ -539,7 +543,8 @@ var edges = map[string]map[string]string{
 	},
 	"cmd/corral": {
 		"credential": "whether a site's have expired",
-		"account":    "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
+		"ensemble":   "verb ensemble", "internal/prospect": "verb ensemble",
+		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/pause": "before it listens again", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",

@@ -67,6 +67,14 @@ func TestStep(t *testing.T) {
 		{name: "nothing is left to run: only we let all go",
 			view: ensemble.View{Now: time.Minute, Over: true, Machines: machines(2, 0)},
 			ours: ensemble.Orders{Stop: []int{0, 1}}},
+		{name: "pilots that have ended are replaced", rules: func(r *Rules) { r.Once = true },
+			view:      ensemble.View{Now: time.Hour, Ended: 4 * dollar, Machines: machines(2, 2)},
+			published: ensemble.Orders{Start: 4}, ours: ensemble.Orders{Start: 4}},
+		{name: "as far as there is money", rules: func(r *Rules) { r.Once = true },
+			view:      ensemble.View{Now: time.Hour, Ended: 15 * dollar},
+			published: ensemble.Orders{Start: 3}, ours: ensemble.Orders{Start: 3}},
+		{name: "and not if those that are left are idle", rules: func(r *Rules) { r.Once = true },
+			view: ensemble.View{Now: time.Hour, Ended: 4 * dollar, Machines: machines(2, 0)}},
 		{name: "nothing is there yet", view: ensemble.View{Now: time.Minute}},
 	} {
 		for want, r := range map[*ensemble.Orders]Rules{

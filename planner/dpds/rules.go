@@ -15,6 +15,7 @@ type Rules struct {
 	Machines int            // at first: N_VM of eq. 6.1
 	Fixed    bool           // SPDS: their number follows nothing but the budget
 	Aware    bool           // WA-DPDS: a workflow is begun only if it can be paid
+	Once     bool           // a machine ends by itself with its first period, as a pilot does with its walltime
 	Scaling  ensemble.Share // v_max: never more than this times Machines
 	High     ensemble.Share // u_h: utilisation above which there is one more
 	Low      ensemble.Share // u_l: below which half of the idle ones go

@@ -39,11 +39,15 @@ func (r Rules) step(v ensemble.View) ensemble.Orders {
 	switch {
 	case v.Over && r.Fixes.Finish:
 		return ensemble.Orders{Stop: ids(p.all)}
+	case late && r.Once:
+		return ensemble.Orders{Stop: ids(p.all)}
 	case late:
 		return ensemble.Orders{Stop: ids(p.completing)}
 	case left < r.Terms.Times(int64(len(p.completing))):
 		n := int64(len(p.all)) - r.Terms.Affords(left)
 		return ensemble.Orders{Stop: ids(first(p.completing, int(max(0, n))))}
+	case r.Once && len(p.all) < r.Machines && (p.slots == 0 || r.Low.Compare(p.busy, p.slots) <= 0): // some have ended
+		return ensemble.Orders{Start: int(min(int64(r.Machines-len(p.all)), r.Terms.Affords(left)))}
 	case r.Fixed, p.slots == 0, left <= r.Terms.Times(int64(len(p.all))):
 	case r.High.Compare(p.busy, p.slots) < 0: // u > u_h
 		return ensemble.Orders{Start: r.more(len(p.all), left)}
@@ -94,7 +98,7 @@ func (r Rules) pool(v ensemble.View) (p pool) {
 				p.idle = append(p.idle, m)
 			}
 		}
-		if m.Held && v.Paid(m, r.Terms) < r.Interval+r.Leaving {
+		if m.Held && !r.Once && v.Paid(m, r.Terms) < r.Interval+r.Leaving {
 			p.completing = append(p.completing, m)
 		}
 	}
