@@ -353,14 +353,19 @@ func (s stateDir) owner() string {
 	return name
 }
 
-// running reports whether the process exists and is not a zombie, which has ended and waits for its parent.
+// running reports whether the process exists and is not a zombie, which has ended and waits for its parent. One that is
+// ending is shown as a zombie as soon as its first thread is: until its last one is gone, too, it holds its locks.
 func running(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
 	}
 	_, after, ok := strings.Cut(string(stat), ") ")
-	return ok && !strings.HasPrefix(after, "Z")
+	if !ok || !strings.HasPrefix(after, "Z") {
+		return ok
+	}
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	return len(threads) > 1
 }
 
 // Erase deletes what a stopped corrald left: state, caches and sockets. Run directories stay unless

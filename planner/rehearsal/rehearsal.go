@@ -99,12 +99,14 @@ func (p Problem) valued(o cloud.Outcome) cloud.Outcome {
 
 // candidates are the policies that are played.
 func candidates(p Problem) (all []Candidate) {
-	for _, reserve := range p.reserves() {
-		for _, alpha := range []ensemble.Share{700_000, 0, ensemble.Whole} {
-			r := spss.Default(p.Budget, p.Deadline, p.Terms)
-			r.Alpha, r.Delay, r.Reserve = alpha, p.Delay, reserve
-			all = append(all, Candidate{Name: fmt.Sprintf("spss alpha=%s reserve=%s", alpha, reserve),
-				Policy: spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble))})
+	for _, delay := range p.delays() {
+		for _, reserve := range p.reserves() {
+			for _, alpha := range []ensemble.Share{700_000, 0, ensemble.Whole} {
+				r := spss.Default(p.Budget, p.Deadline, p.Terms)
+				r.Alpha, r.Delay, r.Reserve = alpha, delay, reserve
+				all = append(all, Candidate{Name: fmt.Sprintf("spss alpha=%s delay=%s reserve=%s", alpha, delay, reserve),
+					Policy: spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble))})
+			}
 		}
 	}
 	for _, aware := range []bool{true, false} {
@@ -120,6 +122,15 @@ func candidates(p Problem) (all []Candidate) {
 		}
 	}
 	return all
+}
+
+// delays are with which machines may be planned: a plan that ignores a short one is late by it, and has fewer periods
+// that are begun for a few minutes only.
+func (p Problem) delays() []time.Duration {
+	if p.Delay == 0 {
+		return []time.Duration{0}
+	}
+	return []time.Duration{p.Delay, 0}
 }
 
 // reserves are by how much longer tasks may be planned: only where they err.
