@@ -104,8 +104,8 @@ func candidates(p Problem) (all []Candidate) {
 			for _, alpha := range []ensemble.Share{700_000, 0, ensemble.Whole} {
 				r := spss.Default(p.Budget, p.Deadline, p.Terms)
 				r.Alpha, r.Delay, r.Reserve = alpha, delay, reserve
-				all = append(all, Candidate{Name: fmt.Sprintf("spss alpha=%s delay=%s reserve=%s", alpha, delay, reserve),
-					Policy: spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble))})
+				name := fmt.Sprintf("spss alpha=%s delay=%s reserve=%s", alpha, delay, reserve)
+				all = append(all, Candidate{Name: name, Policy: spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble))})
 			}
 		}
 	}
