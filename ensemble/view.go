@@ -12,7 +12,6 @@ type View struct {
 	Ended    cost.Money // what machines have cost that are no more
 	Machines []Machine  // that were asked for and have not ended, in the order in which they were
 	Asked    int        // machines that were asked for since the beginning
-	Ready    int        // tasks of workflows that were begun that could run if there were a free machine
 	Over     bool       // no task is left that may still run
 }
 

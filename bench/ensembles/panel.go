@@ -38,7 +38,6 @@ type standing struct {
 	best, strict     float64 // shares of the cases in which it has the best score, and alone
 	over             float64 // in which it costs more than the budget
 	costs, makespans []float64
-	planning         []float64
 }
 
 // standings plays a panel.
@@ -57,7 +56,6 @@ func (d desk) standings(n panel, algorithms []algorithm) []standing {
 			s := &all[i]
 			s.costs = append(s.costs, r.cost.Units()/p.budget.Units())
 			s.makespans = append(s.makespans, float64(r.makespan)/float64(p.Deadline))
-			s.planning = append(s.planning, r.planning.Seconds())
 			if r.cost > p.budget {
 				s.over++
 			}
@@ -74,7 +72,6 @@ func (d desk) standings(n panel, algorithms []algorithm) []standing {
 		s.algorithm, s.best, s.strict, s.over = a.name, s.best/cases, s.strict/cases, s.over/cases
 		slices.Sort(s.costs)
 		slices.Sort(s.makespans)
-		slices.Sort(s.planning)
 	}
 	return all
 }

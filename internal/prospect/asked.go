@@ -83,6 +83,10 @@ func (in Asked) check(unit cost.Unit) error {
 			in.Budget, in.Budget.Unit, unit)
 	case in.Deadline <= 0:
 		return corral.ErrorAt(corral.Invalid, "--deadline", "%s is not a positive duration", in.Deadline)
+	case in.Deadline > corral.Seconds(366*24*time.Hour):
+		return corral.ErrorAt(corral.Invalid, "--deadline", "%s is more than a year", in.Deadline)
+	case in.Draws < 0 || in.Draws > 1000:
+		return corral.ErrorAt(corral.Invalid, "--draws", "%d is not between 0 and 1000", in.Draws)
 	case in.Delay < 0:
 		return corral.ErrorAt(corral.Invalid, "--delay", "%s is negative", in.Delay)
 	case !(in.Failures >= 0 && in.Failures < 1):
@@ -142,6 +146,9 @@ func (in Asked) terms() (t ensemble.Terms, unit cost.Unit, err error) {
 func (in Asked) scenario(e ensemble.Ensemble, terms ensemble.Terms) cloud.Scenario {
 	s := cloud.Scenario{Ensemble: e, Deadline: time.Duration(in.Deadline), Terms: terms,
 		Machines: cloud.Kind{Slots: in.CPUs, Most: in.Most}}
+	if in.Most <= 0 { // no more than tasks is of use
+		s.Machines.Most = e.Tasks()
+	}
 	if in.Resource == Pilots {
 		s.Machines.Queued, s.Machines.Ends = true, time.Duration(in.Walltime)
 	}

@@ -54,6 +54,17 @@ func TestTheWorkedExample(t *testing.T) {
 	}
 }
 
+// A budget beyond all use asks for no more machines than there are tasks.
+func TestMoreMoneyThanWork(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []string{SPDS, WADPDS, Rehearsal} {
+		got, err := Of(drawn.Three(), asked(func(in *Asked) { in.Algorithm, in.Budget.Money = algorithm, 1<<60 }))
+		if err != nil || got.Completed != "111" || len(got.Machines) > 2*drawn.Three().Tasks() {
+			t.Errorf("%s: %v, %d machines: %v", algorithm, got.Completed, len(got.Machines), err)
+		}
+	}
+}
+
 // Pilots wait in a queue that costs nothing, and end with their walltimes.
 func TestPilots(t *testing.T) {
 	t.Parallel()
@@ -90,6 +101,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"--algorithm":   func(in *Asked) { in.Algorithm = "magic" },
 		"--budget":      func(in *Asked) { in.Budget.Unit = "ch" },
 		"--deadline":    func(in *Asked) { in.Deadline = 0 },
+		"--draws":       func(in *Asked) { in.Draws = -1 },
 		"--delay":       func(in *Asked) { in.Delay = -1 },
 		"--failures":    func(in *Asked) { in.Failures = 1 },
 		"--alpha":       func(in *Asked) { in.Alpha = &over },

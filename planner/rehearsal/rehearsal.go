@@ -45,6 +45,9 @@ type Candidate struct {
 // Choose plays all candidates and returns them, the best one first: that whose places among the candidates in the
 // outcomes are best in the mean, of equal ones the cheapest as expected.
 func Choose(p Problem) []Candidate {
+	if p.Spread.Law == "" {
+		p.Draws = 0 // all outcomes are the expected one
+	}
 	all := candidates(p)
 	places := make([]int, len(all))
 	for n := range 1 + p.Draws {

@@ -191,8 +191,7 @@ func (x *online) admitted(task int32) bool {
 
 // view is what the policy sees.
 func (x *online) view() ensemble.View {
-	v := ensemble.View{Now: x.now, Ended: x.out.Cost, Asked: len(x.machines), Ready: x.ready.Len(),
-		Over: x.books.open == 0}
+	v := ensemble.View{Now: x.now, Ended: x.out.Cost, Asked: len(x.machines), Over: x.books.open == 0}
 	for id := range x.machines {
 		m := &x.machines[id]
 		if m.ended {
