@@ -75,6 +75,7 @@ func (m *matrix) supply() {
 }
 
 // play kills what each cell says as often as KILLS does, once by default, and compares with a run that nothing disturbs.
+// CELL=name plays that one only.
 func (m *matrix) play(cells ...cell) {
 	m.t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
@@ -86,6 +87,9 @@ func (m *matrix) play(cells ...cell) {
 	undisturbed := m.disturbed(cell{}, 0)
 	m.t.Logf("| killed | rounds | tasks begun again | seconds more, median | most |")
 	for number, c := range cells {
+		if only := os.Getenv("CELL"); only != "" && only != c.name {
+			continue
+		}
 		var again []int
 		var longer []time.Duration
 		for round := range rounds { // each with an instant of its own, whatever else is played
