@@ -42,6 +42,12 @@ func (v View) Paid(m Machine, t Terms) time.Duration {
 	return time.Duration(t.Periods(held))*t.Period - held
 }
 
+// Charge returns what a machine costs more if it is held for so much longer.
+func (v View) Charge(m Machine, t Terms, longer time.Duration) cost.Money {
+	held := v.held(m)
+	return t.Times(t.Periods(held+longer) - t.Periods(held))
+}
+
 func (v View) held(m Machine) time.Duration {
 	if !m.Held {
 		return 0
@@ -64,6 +70,13 @@ type Claim struct {
 	Runtime  time.Duration // of all its tasks, one after the other
 	Path     time.Duration // its critical path
 	Begun    time.Duration // that those tasks take which have not ended, running ones in full, of workflows begun
+}
+
+// A Policy decides about machines and workflows.
+type Policy interface {
+	Step(View) Orders               // what is to be done about machines; first at the beginning
+	Admit(View, Claim) Verdict      // whether a workflow is begun whose first task is next
+	Place(workflow, task int) int64 // of a ready task in the queue; the smallest is next
 }
 
 // A Verdict says whether a workflow is begun.

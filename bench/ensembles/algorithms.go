@@ -73,7 +73,7 @@ func (p problem) rehearsed() rehearsal.Problem {
 }
 
 // online plays a problem with a policy.
-func (p problem) online(policy cloud.Policy) result { return p.of(cloud.Online(p.Scenario, policy)) }
+func (p problem) online(policy ensemble.Policy) result { return p.of(cloud.Online(p.Scenario, policy)) }
 
 // bound plans a problem, and plays the plan to the letter.
 func (p problem) bound(r spss.Rules) result {

@@ -7,16 +7,17 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
+	"github.com/corral-pilot/corral/planner/rehearsal"
 	"github.com/corral-pilot/corral/sim"
 	"github.com/corral-pilot/corral/sim/cloud"
 )
 
 // The algorithms.
 const (
-	SPDS      = "spds"
-	DPDS      = "dpds"
-	WADPDS    = "wa-dpds"
-	SPSS      = "spss"
+	SPDS      = rehearsal.SPDS
+	DPDS      = rehearsal.DPDS
+	WADPDS    = rehearsal.WADPDS
+	SPSS      = rehearsal.SPSS
 	Rehearsal = "rehearsal"
 )
 
@@ -97,9 +98,9 @@ func (in Asked) check(unit cost.Unit) error {
 		return corral.ErrorAt(corral.Invalid, "--interval", "%s is less than a second", *in.Interval)
 	case in.Published && in.Algorithm == Rehearsal:
 		return corral.ErrorAt(corral.Invalid, "--published", "the rehearsal is ours: name one of %q", Algorithms[1:])
-	case in.Resource == Pilots && in.Algorithm != DPDS && in.Algorithm != WADPDS && in.Algorithm != SPDS:
+	case in.Resource == Pilots && in.Algorithm == SPSS:
 		return corral.ErrorAt(corral.Invalid, "--algorithm", "%s plans machines that are held for as long as one "+
-			"likes, and pilots have a walltime: use %s, %s or %s", in.Algorithm, WADPDS, DPDS, SPDS)
+			"likes, and pilots have a walltime: use %s, %s, %s or %s", in.Algorithm, Rehearsal, WADPDS, DPDS, SPDS)
 	}
 	for flag, x := range map[string]string{"--budget-test": in.BudgetTest, "--fit-test": in.FitTest} {
 		if x != "" && x != LessThan && x != AtMost {

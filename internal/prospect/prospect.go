@@ -113,7 +113,7 @@ func (in Asked) play(s cloud.Scenario, out *Prospect) cloud.Outcome {
 			Deadline: time.Duration(in.Deadline), Terms: s.Terms, Machines: s.Machines, Delay: time.Duration(in.Delay),
 			Spread: in.Error, Draws: in.Draws, Seed: in.Seed + 1})
 		for _, c := range all {
-			out.Candidates = append(out.Candidates, Candidate{c.Name, c.Played[0].Completed,
+			out.Candidates = append(out.Candidates, Candidate{c.String(), c.Played[0].Completed,
 				cost.Amount{Money: c.Played[0].Cost, Unit: in.Budget.Unit}})
 		}
 		return cloud.Online(s, all[0].Policy)
@@ -143,7 +143,7 @@ func (in Asked) dynamic(terms ensemble.Terms) dpds.Rules {
 	}
 	r := of(in.Budget.Money, time.Duration(in.Deadline), terms)
 	r.Fixed, r.Aware = in.Algorithm == SPDS, in.Algorithm == WADPDS
-	r.Once = in.Resource == Pilots && in.Billing == ""
+	r.Once, r.Ends = in.Resource == Pilots && in.Billing == "", in.Resource == Pilots
 	set(&r.High, in.High)
 	set(&r.Low, in.Low)
 	set(&r.Scaling, in.Scaling)

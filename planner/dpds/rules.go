@@ -15,12 +15,13 @@ type Rules struct {
 	Machines int            // at first: N_VM of eq. 6.1
 	Fixed    bool           // SPDS: their number follows nothing but the budget
 	Aware    bool           // WA-DPDS: a workflow is begun only if it can be paid
-	Once     bool           // a machine ends by itself with its first period, as a pilot does with its walltime
+	Once     bool           // a machine is billed for one period, and ends by itself with it
+	Ends     bool           // a machine may end by itself, as a pilot does with its walltime: another takes its place
 	Scaling  ensemble.Share // v_max: never more than this times Machines
 	High     ensemble.Share // u_h: utilisation above which there is one more
 	Low      ensemble.Share // u_l: below which half of the idle ones go
 	Interval time.Duration  // between two decisions
-	Leaving  time.Duration  // that a machine may take to end
+	Leaving  time.Duration  // that a machine may take to end; it is billed meanwhile
 	Margin   cost.Money     // r_m: money that no workflow is admitted for
 	Fixes    Fixes
 }

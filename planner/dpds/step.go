@@ -1,6 +1,7 @@
 package dpds
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -13,20 +14,53 @@ type pool struct {
 	all        []ensemble.Machine
 	completing []ensemble.Machine // whose next period would begin before the next step could end them
 	idle       []ensemble.Machine // of those that are ready
+	dues       cost.Money         // what those that complete cost more until the next step's orders are carried out
+	due        cost.Money         // the most that one of them does
 	busy       int                // slots of those that are ready and have a task
 	slots      int                // of those that are ready
 	spent      cost.Money
 }
 
 // Step decides about the machines (Juve 2012, Algorithm 2): the first Machines at the beginning, then every Interval. A
-// machine is ended only shortly before another period of it would begin, so that no money is thrown away.
+// machine is ended only shortly before another period of it would begin, so that no money is thrown away. Where periods
+// are shorter than the interval, which the thesis does not have, machines cost several of them until the next step; it
+// comes sooner when the money would not last for that.
 func (r Rules) Step(v ensemble.View) ensemble.Orders {
 	if v.Now == 0 {
-		return ensemble.Orders{Start: r.Machines, Next: firstLook}
+		n := min(int64(r.Machines), r.affords(r.Budget))
+		return ensemble.Orders{Start: int(n), Next: firstLook}
+	}
+	for r.Interval/2 >= max(r.Terms.Period, time.Second) && r.short(v) {
+		r.Interval /= 2
 	}
 	orders := r.step(v)
 	orders.Next = v.Now + r.Interval
 	return orders
+}
+
+// ahead is for how long a machine is held, at least, that is not ended now.
+func (r Rules) ahead() time.Duration { return r.Interval + r.Leaving }
+
+// costs is what new machines cost until then.
+func (r Rules) costs(machines int) cost.Money {
+	if r.Once {
+		return r.Terms.Times(int64(machines))
+	}
+	return r.Terms.Times(int64(machines) * r.Terms.Periods(r.ahead()))
+}
+
+// affords is for how many of them money suffices.
+func (r Rules) affords(money cost.Money) int64 {
+	if r.Terms.Price <= 0 {
+		return math.MaxInt64
+	}
+	return int64(max(0, money) / r.costs(1))
+}
+
+// short reports whether the money does not last until the next step for the machines that are there.
+func (r Rules) short(v ensemble.View) bool {
+	p := r.pool(v)
+	return r.Budget-p.spent < p.dues
 }
 
 // firstLook is when machines are looked at first: when the first tasks have begun.
@@ -43,12 +77,12 @@ func (r Rules) step(v ensemble.View) ensemble.Orders {
 		return ensemble.Orders{Stop: ids(p.all)}
 	case late:
 		return ensemble.Orders{Stop: ids(p.completing)}
-	case left < r.Terms.Times(int64(len(p.completing))):
-		n := int64(len(p.all)) - r.Terms.Affords(left)
+	case left < p.dues:
+		n := int64(len(p.all)) - int64(max(0, left)/max(1, p.due))
 		return ensemble.Orders{Stop: ids(first(p.completing, int(max(0, n))))}
-	case r.Once && len(p.all) < r.Machines && (p.slots == 0 || r.Low.Compare(p.busy, p.slots) <= 0): // some have ended
-		return ensemble.Orders{Start: int(min(int64(r.Machines-len(p.all)), r.Terms.Affords(left)))}
-	case r.Fixed, p.slots == 0, left <= r.Terms.Times(int64(len(p.all))):
+	case (r.Once || r.Ends) && len(p.all) < r.Machines && (p.slots == 0 || r.Low.Compare(p.busy, p.slots) <= 0):
+		return ensemble.Orders{Start: int(min(int64(r.Machines-len(p.all)), r.affords(left-p.dues)))}
+	case r.Fixed, p.slots == 0, left <= r.costs(len(p.all)):
 	case r.High.Compare(p.busy, p.slots) < 0: // u > u_h
 		return ensemble.Orders{Start: r.more(len(p.all), left)}
 	case r.Low.Compare(p.busy, p.slots) > 0: // u < u_l
@@ -63,7 +97,7 @@ func (r Rules) more(machines int, left cost.Money) int {
 	if r.Fixes.Afford {
 		need += int64(machines)
 	}
-	if r.Scaling.Of(r.Machines) <= machines || left < r.Terms.Times(need) {
+	if r.Scaling.Of(r.Machines) <= machines || r.affords(left) < need {
 		return 0
 	}
 	return 1
@@ -98,8 +132,10 @@ func (r Rules) pool(v ensemble.View) (p pool) {
 				p.idle = append(p.idle, m)
 			}
 		}
-		if m.Held && !r.Once && v.Paid(m, r.Terms) < r.Interval+r.Leaving {
+		due := v.Charge(m, r.Terms, r.ahead())
+		if !r.Once && due > 0 {
 			p.completing = append(p.completing, m)
+			p.dues, p.due = p.dues.Plus(due), max(p.due, due)
 		}
 	}
 	if r.Fixes.Idle {

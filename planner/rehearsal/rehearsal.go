@@ -10,14 +10,11 @@ package rehearsal
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/planner/dpds"
-	"github.com/corral-pilot/corral/planner/spss"
 	"github.com/corral-pilot/corral/sim"
 	"github.com/corral-pilot/corral/sim/cloud"
 )
@@ -31,14 +28,17 @@ type Problem struct {
 	Machines cloud.Kind
 	Delay    time.Duration // until a machine is ready, as expected
 	Spread   sim.Spread    // of runtimes about their estimates, as expected
+	Interval time.Duration // between two decisions; 0: the published one
+	Leaving  time.Duration // that a machine takes to end, and is billed for; 0: none to speak of
+	Shared   bool          // no task is kept for its planned machine: whatever is free takes what is next
 	Draws    int           // outcomes that are drawn, besides the expected one
 	Seed     uint64        // of these
 }
 
-// A Candidate is a policy, and what came of it when it was played.
+// A Candidate is a choice, and what came of it when it was played.
 type Candidate struct {
-	Name   string
-	Policy cloud.Policy
+	Choice
+	Policy ensemble.Policy
 	Played []cloud.Outcome // the expected outcome first
 }
 
@@ -100,28 +100,32 @@ func (p Problem) valued(o cloud.Outcome) cloud.Outcome {
 	return o
 }
 
-// candidates are the policies that are played.
+// candidates are the policies that are played. A static plan holds machines for as long as it likes, so that there is
+// none where they end by themselves.
 func candidates(p Problem) (all []Candidate) {
+	var choices []Choice
+	if p.Machines.Ends == 0 {
+		choices = p.static()
+	}
+	for _, algorithm := range []string{WADPDS, DPDS} {
+		for _, part := range []ensemble.Share{ensemble.Whole, ensemble.Whole / 2, 2 * ensemble.Whole} {
+			n := min(part.Of(p.Terms.Machines(p.Budget, p.Deadline)), int(p.Terms.Affords(p.Budget)))
+			choices = append(choices, Choice{Algorithm: algorithm, Machines: n})
+		}
+	}
+	for _, c := range choices {
+		all = append(all, Candidate{Choice: c, Policy: c.Policy(p)})
+	}
+	return all
+}
+
+// static are the plans of SPSS.
+func (p Problem) static() (all []Choice) {
 	for _, delay := range p.delays() {
 		for _, reserve := range p.reserves() {
 			for _, alpha := range []ensemble.Share{700_000, 0, ensemble.Whole} {
-				r := spss.Default(p.Budget, p.Deadline, p.Terms)
-				r.Alpha, r.Delay, r.Reserve = alpha, delay, reserve
-				name := fmt.Sprintf("spss alpha=%s delay=%s reserve=%s", alpha, delay, reserve)
-				all = append(all, Candidate{Name: name, Policy: spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble))})
+				all = append(all, Choice{Algorithm: SPSS, Alpha: alpha, Delay: delay, Reserve: reserve})
 			}
-		}
-	}
-	for _, aware := range []bool{true, false} {
-		for _, part := range []ensemble.Share{ensemble.Whole, ensemble.Whole / 2, 2 * ensemble.Whole} {
-			r := dpds.Default(p.Budget, p.Deadline, p.Terms)
-			r.Machines = min(part.Of(r.Machines), int(p.Terms.Affords(p.Budget)))
-			r.Aware = aware
-			name := "dpds"
-			if aware {
-				name = "wa-dpds"
-			}
-			all = append(all, Candidate{Name: fmt.Sprintf("%s machines=%d", name, r.Machines), Policy: r})
 		}
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
 )
 
@@ -53,6 +54,10 @@ func (g *Guard) Own(workflow, task int) (machine int, start time.Duration) {
 	return o.machine, o.start
 }
 
+// Shared is the guard where no machine keeps its planned tasks: whatever is free takes the next one in the order of
+// planned starts.
+func (g *Guard) Shared() ensemble.Policy { return struct{ ensemble.Policy }{g} }
+
 // Tasks returns what is planned on a machine, in its order.
 func (g *Guard) Tasks(machine int) [][2]int { return g.tasks[machine] }
 
@@ -75,7 +80,8 @@ func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
 		}
 		return orders
 	}
-	orders.Next = v.Now + g.Interval
+	interval, ahead := g.ahead(v)
+	orders.Next = v.Now + interval
 	due := v.Asked
 	for due < len(g.machines) && g.asked(due) <= v.Now {
 		due++
@@ -90,18 +96,43 @@ func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
 	}
 	left := g.Budget - v.Spent(v.Machines, g.Terms)
 	for _, m := range g.completing(v) {
-		boundary := v.Now + v.Paid(m, g.Terms)
+		boundary, charge := v.Now+v.Paid(m, g.Terms), v.Charge(m, g.Terms, ahead)
 		keep := m.Busy > 0 || m.ID < len(g.machines) && g.machines[m.ID].End() > boundary
-		if keep && boundary < g.Deadline && left >= g.Terms.Price {
-			left -= g.Terms.Price
+		if keep && boundary < g.Deadline && left >= charge {
+			left -= charge
+			if again := boundary + g.Terms.Period - g.Leaving; g.Terms.Period > g.Leaving {
+				orders.Next = min(orders.Next, again)
+			}
 			continue
 		}
 		orders.Stop = append(orders.Stop, m.ID)
 	}
 	if v.Now < g.Deadline {
-		orders.Start = int(min(int64(due-v.Asked), g.Terms.Affords(left)))
+		orders.Start = int(min(int64(due-v.Asked), g.Terms.Affords(left)/g.Terms.Periods(ahead)))
 	}
 	return orders
+}
+
+// ahead says when to decide again, and for how long machines cost money that are not ended now. That is one period where
+// each ends in time to decide about it. Where periods are so short that a machine takes one to end, it is until the next
+// decision is carried out, which comes sooner when the money would not last for that.
+func (g *Guard) ahead(v ensemble.View) (interval, ahead time.Duration) {
+	next := g.Interval
+	if g.Terms.Period > g.Leaving {
+		return next, min(next, g.Terms.Period)
+	}
+	left := g.Budget - v.Spent(v.Machines, g.Terms)
+	for next/2 >= max(g.Terms.Period, time.Second) {
+		var dues cost.Money
+		for _, m := range v.Machines {
+			dues = dues.Plus(v.Charge(m, g.Terms, next+g.Leaving))
+		}
+		if dues <= left {
+			break
+		}
+		next /= 2
+	}
+	return next, next + g.Leaving
 }
 
 // completing are the machines whose paid time ends now, those without a task first.

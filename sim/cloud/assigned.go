@@ -1,12 +1,16 @@
 package cloud
 
-import "time"
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/ensemble"
+)
 
 // An Assigner is a policy that has planned where and when each task runs. A machine takes its own tasks in the order of
 // their plan, as early as they can begin; a task that is late, because its own machine is, is taken by any that is
 // free. Machines are numbered as they are asked for.
 type Assigner interface {
-	Policy
+	ensemble.Policy
 	Own(workflow, task int) (machine int, start time.Duration)
 	Tasks(machine int) [][2]int // workflow and task, in their order
 }

@@ -50,7 +50,7 @@ func TestTheBestIsChosen(t *testing.T) {
 			return a.Played[0].Completed.Compare(b.Played[0].Completed)
 		})
 		if all[0].Played[0].Completed != best.Played[0].Completed {
-			rt.Fatalf("%s with %s is chosen, %s has %s", all[0].Name, all[0].Played[0].Completed, best.Name,
+			rt.Fatalf("%s with %s is chosen, %s has %s", all[0], all[0].Played[0].Completed, best,
 				best.Played[0].Completed)
 		}
 		s := cloud.Scenario{Ensemble: x.Ensemble, Deadline: x.Deadline, Terms: x.Terms,

@@ -10,7 +10,7 @@ import (
 // An online is a scenario on machines that a policy asks for.
 type online struct {
 	*world
-	policy Policy
+	policy ensemble.Policy
 	books  *books
 	free   *free
 	ready  heap.Heap[place]
@@ -27,7 +27,7 @@ type place struct {
 
 // Online plays a scenario with the machines and the workflows that a policy chooses. A free slot takes the ready task
 // whose place is the smallest; of equal ones that which was ready first.
-func Online(s Scenario, policy Policy) Outcome {
+func Online(s Scenario, policy ensemble.Policy) Outcome {
 	w := newWorld(&s)
 	x := &online{world: w, policy: policy, books: newBooks(s.Ensemble), free: newFree(w),
 		ready: heap.New(func(a, b place) bool { return a.key < b.key || a.key == b.key && a.number < b.number })}

@@ -26,6 +26,9 @@ type trial struct {
 // draw draws one: delays from none to 15 minutes, errors up to a half, tasks that fail.
 func draw(rng *rand.Rand) trial {
 	x := trial{Scenario: cloud.Scenario{Ensemble: drawn.Random(rng, 6, 40), Terms: ensemble.Hourly}}
+	if period := []time.Duration{time.Hour, time.Hour, time.Minute, time.Second}[rng.IntN(4)]; period < time.Hour {
+		x.Terms = ensemble.Terms{Price: cost.Money(period / (3600 * time.Microsecond)), Period: period}
+	}
 	b := x.Ensemble.Bounds(x.Terms)
 	x.budget = b.LeastBudget + (b.MostBudget-b.LeastBudget)*cost.Money(rng.IntN(10))/9 + cost.Money(rng.IntN(3_000_000))
 	x.Deadline = b.LeastDeadline + (b.MostDeadline-b.LeastDeadline)*time.Duration(rng.IntN(10))/9 + time.Minute
@@ -44,6 +47,7 @@ func (x trial) rules(rng *rand.Rand) dpds.Rules {
 	r := dpds.Default(x.budget, x.Deadline, x.Terms)
 	r.Fixed, r.Aware = rng.IntN(3) == 0, rng.IntN(2) == 0
 	r.Scaling = ensemble.Share(1+rng.IntN(2)) * ensemble.Whole
+	r.Ends = rng.IntN(3) == 0
 	return r
 }
 

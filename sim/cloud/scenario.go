@@ -36,13 +36,6 @@ type Kind struct {
 
 func (k Kind) slots() int { return max(1, k.Slots) }
 
-// A Policy decides about machines and workflows.
-type Policy interface {
-	Step(ensemble.View) ensemble.Orders                   // what is to be done about machines; first at the beginning
-	Admit(ensemble.View, ensemble.Claim) ensemble.Verdict // whether a workflow is begun whose first task is next
-	Place(workflow, task int) int64                       // of a ready task in the queue; the smallest is next
-}
-
 // An Outcome is what came of a scenario.
 type Outcome struct {
 	Completed ensemble.Score // workflows all of whose tasks ended by the deadline
