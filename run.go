@@ -47,6 +47,7 @@ type RunOptions struct {
 	DefaultRuntime Seconds `json:"default_runtime_s"`      // assumed of a task without an estimate
 	KeepTasks      bool    `json:"keep_tasks,omitempty"`   // also the directory of an attempt that left only outputs
 	Inputs         string  `json:"inputs,omitempty"`       // how tasks get theirs: LinkInputs, CopyInputs
+	Priority       int     `json:"priority,omitempty"`     // added to those of its tasks; the largest start first
 	Stream         bool    `json:"stream,omitempty"`       // tasks go to worker jobs, on a cluster of kind Condor
 	Open           bool    `json:"open,omitempty"`         // it has no workflow: tasks are added while it goes on
 }

@@ -149,7 +149,7 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 			Retries: c.Int("retries"), Stall: corral.Seconds(c.Duration("stall")),
 			RetryUnless: c.String("retry-unless"), CrashLimit: cmp.Or(c.Int("crash-limit"), -1),
 			DefaultRuntime: corral.Seconds(c.Duration("default-runtime")), KeepTasks: c.Bool("keep-tasks"),
-			Clustering: c.String("clustering"), Stream: c.Bool("stream"),
+			Clustering: c.String("clustering"), Stream: c.Bool("stream"), Priority: c.Int("priority"),
 		},
 	}
 	if limit := c.Int("crash-limit"); limit < 0 { // a request says -1 where people say 0

@@ -279,6 +279,8 @@ func runFlags() []cli.Flag {
 				"the task says otherwise"},
 		&cli.IntFlag{Name: "crash-limit", Value: 5,
 			Usage: "a task fails that ran on `N` workers when they were lost; 0: none does"},
+		&cli.IntFlag{Name: "priority", Usage: "add `N` to the priorities of its tasks: of all runs of a cluster, " +
+			"what has the largest starts first"},
 		&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute,
 			Usage: "end with exit code 3 when nothing could take what is ready for `D`"},
 		&cli.DurationFlag{Name: "default-runtime", Value: time.Minute,

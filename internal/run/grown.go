@@ -34,11 +34,12 @@ const notesDir = "notes"
 
 // A grown is what the tasks of an open run are, in the order in which they were added.
 type grown struct {
-	groups []group
-	keys   map[string]once // :: idempotency key → what was added under it
-	unless []int           // exit statuses that no retry follows
-	usual  time.Duration   // runtime of a task of which nothing is said
-	swept  time.Time       // when spent notes were looked for last
+	groups   []group
+	keys     map[string]once // :: idempotency key → what was added under it
+	unless   []int           // exit statuses that no retry follows
+	priority int             // of the run
+	usual    time.Duration   // runtime of a task of which nothing is said
+	swept    time.Time       // when spent notes were looked for last
 }
 
 // A group is tasks that were added together and are alike.
@@ -82,7 +83,8 @@ func newOpenPlan(name string, o corral.RunOptions) (*plan, error) {
 		flow:       &workflow.Workflow{Name: name, Graph: g},
 		spec:       execution.Spec{Open: true, Losses: max(0, o.CrashLimit)},
 		copyInputs: o.Inputs == corral.CopyInputs,
-		grown:      &grown{keys: map[string]once{}, unless: unless, usual: time.Duration(o.DefaultRuntime)},
+		grown: &grown{keys: map[string]once{}, unless: unless, priority: o.Priority,
+			usual: time.Duration(o.DefaultRuntime)},
 	}, nil
 }
 
@@ -206,7 +208,8 @@ func (p *plan) addition(in *api.NewTask, of Once) (*execution.Addition, error) {
 	}
 	a := &execution.Addition{
 		First: int32(first), Count: int32(count), Needs: in.Resources, Estimate: p.grown.estimate(in),
-		Retries: in.Retries, Once: !in.Requeue, Priority: in.Priority, AtOnce: in.AtOnce, Unless: p.grown.unless,
+		Retries: in.Retries, Once: !in.Requeue, Priority: sum(in.Priority, p.grown.priority), AtOnce: in.AtOnce,
+		Unless: p.grown.unless,
 	}
 	for k, w := range in.After {
 		if w.Task < 1 || w.Task > first {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/workflow"
 )
@@ -17,9 +18,9 @@ func addRules(spec *execution.Spec, flow *workflow.Workflow, o corral.RunOptions
 		return err
 	}
 	spec.Losses = max(0, o.CrashLimit)
-	m := ruleMaker{categories: map[string]int{}, silent: &execution.Rules{UnlessExit: unless}}
-	if len(unless) == 0 {
-		m.silent = nil
+	m := ruleMaker{categories: map[string]int{}, priority: o.Priority}
+	if len(unless) > 0 || o.Priority != 0 {
+		m.silent = &execution.Rules{UnlessExit: unless, Priority: o.Priority}
 	}
 	for _, name := range slices.Sorted(maps.Keys(flow.Categories)) {
 		spec.Limits = append(spec.Limits, flow.Categories[name])
@@ -62,6 +63,7 @@ func needsSubs(flow *workflow.Workflow) bool {
 // A ruleMaker turns controls into rules.
 type ruleMaker struct {
 	categories map[string]int   // :: name → its number in rules
+	priority   int              // of the run
 	silent     *execution.Rules // of a task of which nothing is said
 }
 
@@ -70,11 +72,15 @@ func (m ruleMaker) rules(c *workflow.Control) *execution.Rules {
 		return m.silent
 	}
 	r := m.ofSub(c)
+	r.Priority = sum(r.Priority, m.priority)
 	if c.UnlessExit == 0 && m.silent != nil {
 		r.UnlessExit = m.silent.UnlessExit
 	}
 	return r
 }
+
+// sum adds the priority of a run to that of a task.
+func sum(task, run int) int { return max(-api.MaxPriority, min(api.MaxPriority, task+run)) }
 
 // ofSub is for subworkflows, of which options say nothing.
 func (m ruleMaker) ofSub(c *workflow.Control) *execution.Rules {

@@ -113,9 +113,9 @@ func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
 	return orders
 }
 
-// ahead says when to decide again, and for how long machines cost money that are not ended now. That is one period where
-// each ends in time to decide about it. Where periods are so short that a machine takes one to end, it is until the next
-// decision is carried out, which comes sooner when the money would not last for that.
+// ahead says when to decide again, and for how long machines cost money that are not ended now. That is one period
+// where each ends in time to decide about it. Where periods are so short that a machine takes one to end, it is until
+// the next decision is carried out, which comes sooner when the money would not last for that.
 func (g *Guard) ahead(v ensemble.View) (interval, ahead time.Duration) {
 	next := g.Interval
 	if g.Terms.Period > g.Leaving {

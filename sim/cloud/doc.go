@@ -1,7 +1,7 @@
 // Package cloud plays ensembles of workflows on machines in virtual time, as the simulator of Juve 2012 (section 6.4;
 // corral-thesis, §1.6.11) does: machines are asked for, are ready after a delay, are billed by the period, and run the
-// tasks of a queue. It decides nothing: how many machines there are and which workflows are begun is asked of an ensemble.Policy,
-// the same that a real run asks.
+// tasks of a queue. It decides nothing: how many machines there are and which workflows are begun is asked of an
+// ensemble.Policy, the same that a real run asks.
 //
 //	Online   machines and workflows as a policy says, tasks by their places in one queue
 //	Bound    a static plan to the letter: each machine has its tasks in their order, and nothing watches over money
