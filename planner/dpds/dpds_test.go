@@ -1,6 +1,7 @@
 package dpds
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ func TestStep(t *testing.T) {
 		view            ensemble.View
 		rules           func(*Rules)
 		published, ours ensemble.Orders
+		next            time.Duration // 0: as always
 	}{
 		{name: "all are busy: one more", view: ensemble.View{Now: time.Minute, Machines: machines(2, 2)},
 			published: ensemble.Orders{Start: 1}, ours: ensemble.Orders{Start: 1}},
@@ -75,6 +77,20 @@ func TestStep(t *testing.T) {
 			published: ensemble.Orders{Start: 3}, ours: ensemble.Orders{Start: 3}},
 		{name: "and not if those that are left are idle", rules: func(r *Rules) { r.Once = true },
 			view: ensemble.View{Now: time.Hour, Ended: 4 * dollar, Machines: machines(2, 0)}},
+		{name: "of pilots that are billed as long as they are held, too, if the others are busy",
+			rules:     func(r *Rules) { r.Ends = true },
+			view:      ensemble.View{Now: time.Minute, Ended: 4 * dollar, Machines: machines(2, 2)},
+			published: ensemble.Orders{Start: 4}, ours: ensemble.Orders{Start: 4}},
+		{name: "for they may have been let go", rules: func(r *Rules) { r.Ends = true },
+			view: ensemble.View{Now: time.Minute, Ended: 4 * dollar, Machines: machines(5, 4)}},
+		{name: "billed by the second: the money lasts for two until a step that comes sooner", rules: func(r *Rules) {
+			r.Terms, r.Budget = ensemble.Terms{Price: 1000, Period: time.Second}, 2*(60+40)*1000
+		}, view: ensemble.View{Now: time.Minute, Machines: machines(2, 2)}, published: ensemble.Orders{Start: 1},
+			ours: ensemble.Orders{Start: 1}, next: 22500 * time.Millisecond},
+		{name: "and not for both any longer", rules: func(r *Rules) {
+			r.Terms, r.Budget = ensemble.Terms{Price: 1000, Period: time.Second}, (2*60+3)*1000
+		}, view: ensemble.View{Now: time.Minute, Machines: machines(2, 1)}, published: ensemble.Orders{Stop: []int{0}},
+			ours: ensemble.Orders{Stop: []int{1}}, next: 90 * time.Second >> 6},
 		{name: "nothing is there yet", view: ensemble.View{Now: time.Minute}},
 	} {
 		for want, r := range map[*ensemble.Orders]Rules{
@@ -86,7 +102,7 @@ func TestStep(t *testing.T) {
 				tt.rules(&r)
 			}
 			if got := r.Step(tt.view); got.Start != want.Start || !slices.Equal(got.Stop, want.Stop) ||
-				got.Next != tt.view.Now+90*time.Second {
+				got.Next != tt.view.Now+cmp.Or(tt.next, 90*time.Second) {
 				t.Errorf("%s (ours: %v): %+v, want %+v", tt.name, want == &tt.ours, got, *want)
 			}
 		}

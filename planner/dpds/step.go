@@ -80,7 +80,7 @@ func (r Rules) step(v ensemble.View) ensemble.Orders {
 	case left < p.dues:
 		n := int64(len(p.all)) - int64(max(0, left)/max(1, p.due))
 		return ensemble.Orders{Stop: ids(first(p.completing, int(max(0, n))))}
-	case (r.Once || r.Ends) && len(p.all) < r.Machines && (p.slots == 0 || r.Low.Compare(p.busy, p.slots) <= 0):
+	case (r.Once || r.Ends) && len(p.all) < r.Machines && r.lacking(p): // some have ended
 		return ensemble.Orders{Start: int(min(int64(r.Machines-len(p.all)), r.affords(left-p.dues)))}
 	case r.Fixed, p.slots == 0, left <= r.costs(len(p.all)):
 	case r.High.Compare(p.busy, p.slots) < 0: // u > u_h
@@ -89,6 +89,15 @@ func (r Rules) step(v ensemble.View) ensemble.Orders {
 		return ensemble.Orders{Stop: r.fewer(p)}
 	}
 	return ensemble.Orders{}
+}
+
+// lacking reports whether machines that have ended are lacking: none is left that is ready, or those that are left are
+// busy. Of machines that are billed once, none was let go; of others some may have been, for want of work.
+func (r Rules) lacking(p pool) bool {
+	if r.Once {
+		return p.slots == 0 || r.Low.Compare(p.busy, p.slots) <= 0
+	}
+	return len(p.all) == 0 || r.High.Compare(p.busy, p.slots) < 0 && p.slots > 0
 }
 
 // more is how many machines are asked for, one or none, where there are so many.
