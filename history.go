@@ -7,16 +7,17 @@ import (
 
 // The objects that have a history.
 const (
-	ObjectSite    = "site"
-	ObjectGlidein = "glidein"
-	ObjectJob     = "job"
-	ObjectCluster = "cluster"
-	ObjectRun     = "run"
-	ObjectPackage = "package"
-	ObjectMirror  = "mirror"
-	ObjectPlan    = "plan"
-	ObjectProfile = "profile"
-	ObjectToken   = "token"
+	ObjectSite     = "site"
+	ObjectEnsemble = "ensemble"
+	ObjectGlidein  = "glidein"
+	ObjectJob      = "job"
+	ObjectCluster  = "cluster"
+	ObjectRun      = "run"
+	ObjectPackage  = "package"
+	ObjectMirror   = "mirror"
+	ObjectPlan     = "plan"
+	ObjectProfile  = "profile"
+	ObjectToken    = "token"
 )
 
 // An Entry is one line of an object's history: what changed, when, and who asked for it. A rule returns the entries of

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/ensemble/record"
 )
 
 // UntilWorkers is what `wait` takes beside a glidein's states: the cpus of its registered workers
@@ -111,6 +112,12 @@ func (u Until) Glidein(g corral.Glidein) Progress {
 func (u Until) Run(r corral.Run) Progress {
 	return Progress{slices.Contains(u, string(r.State)), r.State.Over(),
 		is(fmt.Sprintf("run %d", r.ID), string(r.State), r.Reason)}
+}
+
+// Ensemble returns the progress of an ensemble.
+func (u Until) Ensemble(e record.Ensemble) Progress {
+	return Progress{slices.Contains(u, string(e.State)), e.State == record.Ended || e.State == record.Deleted,
+		is(fmt.Sprintf("ensemble %d", e.ID), string(e.State), e.Reason)}
 }
 
 func is(what, state, reason string) string {

@@ -28,6 +28,15 @@ func ParseShare(text string) (Share, error) {
 // String writes s as ParseShare reads it.
 func (s Share) String() string { return strconv.FormatFloat(float64(s)/float64(Whole), 'f', -1, 64) }
 
+// MarshalJSON writes s as a decimal number, exactly.
+func (s Share) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Share) UnmarshalJSON(text []byte) (err error) {
+	*s, err = ParseShare(string(text))
+	return err
+}
+
 // Compare returns −1, 0 or 1 as s is less than part ÷ whole, equal, or more; whole is positive.
 func (s Share) Compare(part, whole int) int {
 	return cmp.Compare(int64(s)*int64(whole), int64(part)*int64(Whole))

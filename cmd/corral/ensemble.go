@@ -19,10 +19,10 @@ import (
 func ensembleCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "ensemble", Category: workflows,
-		Subcommands: []*cli.Command{{
+		Subcommands: append([]*cli.Command{{
 			Name: "plan", Flags: append(ensembleFlags(), switchFlags()...),
 			Action: func(c *cli.Context) error { return planEnsemble(c, p) },
-		}},
+		}}, ensembleVerbs(p)...),
 	}
 }
 
@@ -61,7 +61,8 @@ func switchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "u-high", Usage: "dpds: ask for one more above `U` (default: 0.9)"},
 		&cli.StringFlag{Name: "vmax", Usage: "dpds: hold `X` times the first machines at most (default: 1)"},
 		&cli.DurationFlag{Name: "interval", Usage: "dpds: decide every `D` (default: 90s)"},
-		&cli.StringFlag{Name: "margin", Usage: "wa-dpds: admit no workflow for the last `AMOUNT` (default: 0.1)"},
+		&cli.StringFlag{Name: "margin", Usage: "wa-dpds: admit no workflow for the last `AMOUNT` (default: 0.1, or a hundredth " +
+			"of the budget if that is less)"},
 	}
 }
 

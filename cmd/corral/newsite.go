@@ -202,19 +202,8 @@ func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]
 // parseSite reads a site file, called name in messages, refusing fields that it does not know. YAML holds JSON. The
 // decoder says nothing when it makes 2 of 2.5, or the account 83 of 0123, so each field is looked at once more.
 func parseSite(name string, b []byte) (n api.NewSite, err error) {
-	b = withoutMark(b)
-	for _, t := range lexer.Tokenize(string(b)) { // a few, one within the other, stand for more than a memory holds
-		if t.Type == token.AliasType {
-			return api.NewSite{}, corral.ErrorAt(corral.Invalid, name,
-				"[%d:%d] an alias is not read here: write out what it stands for", t.Position.Line, t.Position.Column)
-		}
-	}
-	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
-	if err := documents.Decode(&n); err != nil && !errors.Is(err, io.EOF) {
-		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", inWords(err))
-	}
-	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "holds more than one site")
+	if b, err = parseYAML(name, b, &n, "site"); err != nil {
+		return api.NewSite{}, err
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[api.NewSite]()) {
 		if at := madeInto(b, field); at != nil {
@@ -222,6 +211,26 @@ func parseSite(name string, b []byte) (n api.NewSite, err error) {
 		}
 	}
 	return n, nil
+}
+
+// parseYAML reads a file, called name in messages, into what it is to be, of which it holds one, and returns what it
+// has without a mark at its beginning.
+func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
+	b = withoutMark(b)
+	for _, t := range lexer.Tokenize(string(b)) { // a few, one within the other, stand for more than a memory holds
+		if t.Type == token.AliasType {
+			return nil, corral.ErrorAt(corral.Invalid, name,
+				"[%d:%d] an alias is not read here: write out what it stands for", t.Position.Line, t.Position.Column)
+		}
+	}
+	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
+	if err := documents.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return nil, corral.ErrorAt(corral.Invalid, name, "%s", inWords(err))
+	}
+	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, corral.ErrorAt(corral.Invalid, name, "holds more than one %s", what)
+	}
+	return b, nil
 }
 
 // inWords is what is wrong with a file, and where, without the names of Go types.

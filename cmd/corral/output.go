@@ -196,7 +196,8 @@ func withFlag(err error, flags []cli.Flag) string {
 
 // flagOf are the flags whose names do not follow from those of their fields: field → flag.
 var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label",
-	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max"}
+	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max",
+	"pilot_cpus": "cpus", "pilot_walltime": "walltime"}
 
 // terminalOf is the terminal that w writes to, nil if it is none.
 func terminalOf(w io.Writer) *os.File {

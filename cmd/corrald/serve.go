@@ -23,6 +23,7 @@ import (
 	"github.com/corral-pilot/corral/internal/condorpool"
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/engine"
+	"github.com/corral-pilot/corral/internal/ensembles"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/personal"
@@ -108,6 +109,8 @@ func choresOf(lg *slog.Logger, db *store.DB, s settings, runs *run.Manager, clus
 	return map[string]chore{
 		"plans":     func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
 		"revisions": provision.NewReviser(lg, db, runs, clusters, machineOf(s.cpus)).Run,
+		"ensembles": (&ensembles.Keeper{Log: lg, DB: db, Runs: runs, Workers: clusters, Machine: machineOf(s.cpus),
+			Shelf: ensembles.Shelf(s.layout.Ensembles())}).Run,
 		"scales":    func(ctx context.Context) error { return scale.Keep(ctx, lg, db, clusters, machineOf(s.cpus)) },
 		"retention": func(ctx context.Context) error { return retain(ctx, lg, db, s) },
 	}
@@ -161,7 +164,7 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 			Version:       version.String(),
 			User:          user,
 			Machine:       machineOf(s.cpus),
-			Roots:         s.layout.Sites(),
+			Folders:       server.Folders{Sites: s.layout.Sites(), Ensembles: ensembles.Shelf(s.layout.Ensembles())},
 			Runs:          runs,
 			Clusters:      clusters,
 			Catalog:       catalog,

@@ -108,7 +108,8 @@ const (
 var kinds = map[string]kind{
 	"healthz": open, "readyz": open, "openapi.yaml": open,
 	"sites": owned, "glideins": owned, "clusters": owned, "runs": owned, "plans": owned, "profiles": owned,
-	"logins": owned, "tokens": owned, "ssh-key": owned, "events": owned, "usage": owned,
+	"ensembles": owned,
+	"logins":    owned, "tokens": owned, "ssh-key": owned, "events": owned, "usage": owned,
 	"packages": shared, "mirrors": shared,
 }
 

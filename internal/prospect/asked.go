@@ -143,6 +143,9 @@ func (in Asked) terms() (t ensemble.Terms, unit cost.Unit, err error) {
 	return t, tariff.Rate.Unit, nil
 }
 
+// once reports whether a machine is billed for its walltime, whatever of it is used.
+func (in Asked) once() bool { return in.Resource == Pilots && in.Billing == "" }
+
 // scenario returns what is played.
 func (in Asked) scenario(e ensemble.Ensemble, terms ensemble.Terms) cloud.Scenario {
 	s := cloud.Scenario{Ensemble: e, Deadline: time.Duration(in.Deadline), Terms: terms,

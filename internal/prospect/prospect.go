@@ -111,7 +111,7 @@ func (in Asked) play(s cloud.Scenario, out *Prospect) cloud.Outcome {
 	case Rehearsal:
 		all := rehearsal.Choose(rehearsal.Problem{Ensemble: s.Ensemble, Budget: in.Budget.Money,
 			Deadline: time.Duration(in.Deadline), Terms: s.Terms, Machines: s.Machines, Delay: time.Duration(in.Delay),
-			Spread: in.Error, Draws: in.Draws, Seed: in.Seed + 1})
+			Once: in.once(), Spread: in.Error, Draws: in.Draws, Seed: in.Seed + 1})
 		for _, c := range all {
 			out.Candidates = append(out.Candidates, Candidate{c.String(), c.Played[0].Completed,
 				cost.Amount{Money: c.Played[0].Cost, Unit: in.Budget.Unit}})
@@ -143,7 +143,7 @@ func (in Asked) dynamic(terms ensemble.Terms) dpds.Rules {
 	}
 	r := of(in.Budget.Money, time.Duration(in.Deadline), terms)
 	r.Fixed, r.Aware = in.Algorithm == SPDS, in.Algorithm == WADPDS
-	r.Once, r.Ends = in.Resource == Pilots && in.Billing == "", in.Resource == Pilots
+	r.Once, r.Ends = in.once(), in.Resource == Pilots
 	set(&r.High, in.High)
 	set(&r.Low, in.Low)
 	set(&r.Scaling, in.Scaling)

@@ -45,6 +45,19 @@ func planned(tx *store.Tx, wanted func(corral.Plan) bool) (corral.Plan, error) {
 	return corral.Plan{}, err
 }
 
+// CheckNoEnsemble refuses a second controller of a cluster beside an ensemble that is carried out there. A Conflict
+// error.
+func CheckNoEnsemble(tx *store.Tx, cluster corral.ClusterID) error {
+	open, err := tx.OpenEnsembles()
+	for _, e := range open {
+		if e.Cluster == cluster {
+			return corral.ErrorAt(corral.Conflict, "cluster", "ensemble %d asks for workers of %s until it has ended; "+
+				"`corral ensemble cancel %[1]d` ends it", e.ID, e.ClusterName)
+		}
+	}
+	return err
+}
+
 // CheckAlone refuses a plan that is to be revised where another one is, for a run that is under way: tasks of either
 // run go to any worker of the cluster, so that each plan would count on, and pay for, what the other one uses. A
 // Conflict error.

@@ -44,6 +44,9 @@ var ranges = map[string]bounds{
 	"confidence":        {most: 1},
 	"host_cpus":         {most: 1 << 16},
 	"min_cpus":          {most: 1 << 24},
+	"most":              {most: 100_000},
+	"pilot_cpus":        {most: 1 << 16},
+	"pilot_walltime_s":  {least: 10, most: maxSpanS, orZero: true},
 	"max_cpus":          {least: 1, most: 1 << 24},
 	"seed":              {most: 1<<53 - 1}, // the largest that every reader of JSON keeps
 	"run_id":            {most: 1<<53 - 1},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/depot"
+	carrying "github.com/corral-pilot/corral/internal/ensembles"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/reach"
@@ -19,7 +20,7 @@ type Config struct {
 	Version string           // of corrald, for /healthz
 	User    string           // as whom corrald runs, for /healthz
 	Machine corral.SiteQueue // this machine, as the queue that the batch system fork has here
-	Roots   string           // the folder for sites on this machine that are created without a root
+	Folders Folders
 
 	Runs     *run.Manager
 	Clusters *gate.Clusters // knows who is registered in the clusters now
@@ -40,6 +41,12 @@ type Config struct {
 
 	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
 	CondorRefused error
+}
+
+// Folders are those on this machine that requests are about.
+type Folders struct {
+	Sites     string         // for sites on this machine that are created without a root
+	Ensembles carrying.Shelf // has the workflows of ensembles
 }
 
 // A Prober measures what only a job at a site can see, which takes a minute at a real one; reach.Prober does.

@@ -284,6 +284,8 @@ var strange = [][3]string{
 	{"POST /v1/plans", "", `{"workflow": ` + string(fan(1, 1e9)) + `, "goal": {"objective": "cpus", "deadline_s": 9}}`},
 	{"POST /v1/plans", "", `{"workflow": ` + chain + `, "default_runtime_s": 0.0001, "goal": {"tradeoff": 1}}`},
 	{"POST /v1/plans/1/provision", "", ""},
+	{"POST /v1/ensembles", "", `{"name": "x", "site": "1", "budget": {"amount": 0.000001, "unit": "ch"}, "deadline_s": 1e-9, "default_runtime_s": 1, "workflows": [{"workflow_name": "", "workflow": ` + chain + `}]}`},
+	{"POST /v1/ensembles", "", `{"name": "x", "budget": {"amount": 1e12, "unit": "ch"}, "deadline_s": 31622400, "most": 100000, "pilot_cpus": 65536, "error": "lognormal:3", "workflows": [{"workflow_name": "a", "workflow": ` + string(fan(2, 60)) + `}]}`},
 	{"DELETE /v1/plans/1", "", ""},
 	{"GET /v1/sites/local", "wait=READY&timeout_s=1e400", ""},
 	{"GET /v1/glideins", "label==&after=9223372036854775807&limit=1000", ""},
@@ -324,7 +326,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 // large are the operations whose bodies may have more than api.MaxBody: a workflow or a profile is in them.
-var large = []string{"createRun", "dryRun", "createPlan", "saveProfile", "addTask"}
+var large = []string{"createRun", "dryRun", "createPlan", "createEnsemble", "saveProfile", "addTask"}
 
 // TestEndlessBodies: of a body that is too long no operation reads more than it may have, with a token or at a personal
 // corrald, and of one whose sender has no token nothing is read.

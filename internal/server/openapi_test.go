@@ -23,6 +23,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/credential"
+	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -107,6 +108,8 @@ var schemas = map[string]any{
 	"PlanRival": plan.Rival{}, "PlanAssumed": plan.Assumed{}, "PlanQueue": plan.Queue{}, "PlanClosure": plan.Closure{},
 	"PlanPresent": plan.There{}, "PlanTransfer": plan.SiteTransfer{}, "SiteTransfer": corral.SiteTransfer{}, "OverCPUs": corral.OverCPUs{}, "ChangedInput": corral.ChangedInput{}, "PlanRunning": plan.ThereRunning{}, "PlanWaits": plan.ShapeWaits{},
 	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
+	"Ensemble": record.Ensemble{}, "EnsembleList": api.List[record.Ensemble]{}, "EnsembleGoal": record.Goal{},
+	"EnsemblePilots": record.Pilots{}, "EnsembleMember": record.Member{}, "NewEnsemble": api.NewEnsemble{}, "NewMember": api.NewMember{},
 	"PlanList": api.List[corral.Plan]{}, "ProfileSource": api.ProfileSource{},
 	"NewProfile": api.NewProfile{}, "Profile": corral.Profile{}, "ProfileList": api.List[corral.Profile]{}, "Revision": corral.Revision{},
 	"PilotChange": corral.PilotChange{}, "RevisionList": api.List[corral.Revision]{},
@@ -184,13 +187,14 @@ func jsonFields(typ reflect.Type) (fields, always []string) {
 
 // enums :: name of a schema → the values that the code has.
 var enums = map[string][]string{
-	"SiteState":    words(corral.SiteStates),
-	"GlideinState": words(corral.GlideinStates),
-	"JobState":     words(corral.JobStates),
-	"ClusterState": words(corral.ClusterStates),
-	"PackageState": words(corral.PackageStates),
-	"MirrorState":  words(corral.MirrorStates),
-	"PlanState":    words(corral.PlanStates),
+	"SiteState":     words(corral.SiteStates),
+	"GlideinState":  words(corral.GlideinStates),
+	"JobState":      words(corral.JobStates),
+	"ClusterState":  words(corral.ClusterStates),
+	"PackageState":  words(corral.PackageStates),
+	"MirrorState":   words(corral.MirrorStates),
+	"PlanState":     words(corral.PlanStates),
+	"EnsembleState": words(record.States), "EnsembleStanding": words(record.Standings),
 	"ProfileState": words(corral.ProfileStates),
 	"TokenState":   words(account.TokenStates),
 	"Role":         words(account.Roles),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/account"
+	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/central"
 	"github.com/corral-pilot/corral/internal/store"
@@ -76,9 +77,13 @@ var asked = map[string]struct {
 	"addMirror":    {roots, `{"name": "new", "url": "file:///srv/new"}`},
 	"removeMirror": {roots, ""}, "checkMirror": {roots, ""},
 
-	"listPlans":  {anybodys, ""},
-	"createPlan": {annsOnly, `{"cluster": "1", "default_runtime_s": 60, "workflow": ` + chain + `, "goal": {}}`},
-	"getPlan":    {anns, ""}, "removePlan": {anns, ""}, "provisionPlan": {anns, ""}, "releasePlan": {anns, ""},
+	"listPlans":     {anybodys, ""},
+	"createPlan":    {annsOnly, `{"cluster": "1", "default_runtime_s": 60, "workflow": ` + chain + `, "goal": {}}`},
+	"listEnsembles": {anybodys, ""}, "getEnsemble": {anns, ""}, "cancelEnsemble": {anns, ""}, "removeEnsemble": {anns, ""},
+	"ensembleHistory": {anns, ""},
+	"createEnsemble": {annsOnly, `{"name": "night", "site": "1", "cluster": "1", "budget": {"amount": 1, "unit": "ch"}, ` +
+		`"deadline_s": 600, "default_runtime_s": 60, "workflows": [{"workflow_name": "a", "workflow": ` + chain + `}]}`},
+	"getPlan": {anns, ""}, "removePlan": {anns, ""}, "provisionPlan": {anns, ""}, "releasePlan": {anns, ""},
 	"planSchedule": {anns, ""}, "planRevisions": {anns, ""}, "planHistory": {anns, ""},
 
 	"listProfiles": {anybodys, ""},
@@ -167,6 +172,10 @@ func (g *throng) settle(t testing.TB) {
 	})
 	post("ann", "/v1/glideins", `{"site": "hpc", "hosts": 1, "cpus": 1, "walltime_s": 600}`)
 	post("ann", "/v1/plans", `{"default_runtime_s": 60, "workflow": `+chain+`, "goal": {}}`)
+	g.write(t, func(tx *store.Tx) error { // its site has no pilots yet
+		return store.Done(tx.CreateEnsemble(record.Ensemble{Name: "night", Owner: "ann", Cluster: 1, Files: "x",
+			Choice: []byte("{}"), Progress: record.Progress{Members: []record.Member{{Standing: record.Waiting}}}}))
+	})
 	post("ann", "/v1/profiles", `{"name": "mine", "sources": [{"name": "library:montage"}]}`)
 	post("ann", "/v1/runs", `{"workflow_name": "w", "source_dir": "", "options": {}, "workflow": `+chain+`}`)
 	post("root", "/v1/packages", fmt.Sprintf(`{"source": %q, "sign": true}`, filepath.Join(g.shelf.dir, "worker.tar.gz")))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/corral-pilot/corral"
@@ -78,7 +79,7 @@ func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (
 		return s, err
 	}
 	planned, err := provision.ReleaseOver(tx, cluster.ID)
-	if err != nil {
+	if err = cmp.Or(err, provision.CheckNoEnsemble(tx, cluster.ID)); err != nil {
 		return s, err
 	}
 	if planned != 0 {
@@ -94,7 +95,7 @@ func unscaled(tx *store.Tx, cluster corral.ClusterID) error {
 	s, err := tx.Scale(cluster)
 	switch {
 	case corral.KindOf(err) == corral.NotFound:
-		return nil
+		return provision.CheckNoEnsemble(tx, cluster)
 	case err != nil:
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/events"
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/ensembles"
 	"github.com/corral-pilot/corral/internal/server/orphans"
 	"github.com/corral-pilot/corral/internal/server/profiles"
 	"github.com/corral-pilot/corral/internal/server/tasks"
@@ -56,6 +57,8 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		newPlans(a, cfg).routes(),
 		profiles.New(a).Routes(),
 		newScales(a, cfg).routes(),
+		ensembles.New(a, ensembles.Config{Runs: cfg.Runs, Shelf: cfg.Folders.Ensembles, Machine: cfg.Machine,
+			Where: whereOf, CanJoin: newGlideins(a, cfg).canJoin}).Routes(),
 		usages.Routes(a),
 		events.NewHub(lg, db).Routes(a),
 		tokens.New(a, cfg.Keys).Routes(),

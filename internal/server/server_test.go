@@ -23,6 +23,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/ensembles"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/matching"
 	"github.com/corral-pilot/corral/internal/metrics"
@@ -127,7 +128,7 @@ func start(t testing.TB) *fixture {
 		Version:  "test",
 		User:     "nobody",
 		Machine:  machine,
-		Roots:    "/srv/sites",
+		Folders:  server.Folders{Sites: "/srv/sites", Ensembles: ensembles.Shelf(t.TempDir())},
 		Runs:     newRuns(t, f.db, f.bench),
 		Clusters: f.crowd.clusters,
 		Catalog:  f.shelf.catalog(f.db),

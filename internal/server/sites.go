@@ -45,7 +45,7 @@ func newSites(a *rest.Adapter, cfg Config) *siteHandlers {
 		}
 		return visits.seen(tx, site)
 	}
-	return &siteHandlers{Resource: r, record: record, visitor: visits, roots: cfg.Roots}
+	return &siteHandlers{Resource: r, record: record, visitor: visits, roots: cfg.Folders.Sites}
 }
 
 func (h *siteHandlers) routes() []rest.Route {

@@ -67,16 +67,17 @@ func (t *Tx) Log(object string, id int64, event, reason string) error {
 
 // stateful has the tables of the objects that have a state, by what history calls them.
 var stateful = map[string]string{
-	corral.ObjectSite:    sites.name,
-	corral.ObjectGlidein: glideins.name,
-	corral.ObjectJob:     jobs.name,
-	corral.ObjectCluster: clusters.name,
-	corral.ObjectRun:     runs.name,
-	corral.ObjectPackage: catalog.name,
-	corral.ObjectMirror:  mirrors.name,
-	corral.ObjectPlan:    plans.name,
-	corral.ObjectProfile: profiles.name,
-	corral.ObjectToken:   tokens.name,
+	corral.ObjectSite:     sites.name,
+	corral.ObjectGlidein:  glideins.name,
+	corral.ObjectJob:      jobs.name,
+	corral.ObjectCluster:  clusters.name,
+	corral.ObjectRun:      runs.name,
+	corral.ObjectPackage:  catalog.name,
+	corral.ObjectMirror:   mirrors.name,
+	corral.ObjectPlan:     plans.name,
+	corral.ObjectProfile:  profiles.name,
+	corral.ObjectToken:    tokens.name,
+	corral.ObjectEnsemble: ensembles.name,
 }
 
 // stateOf returns the state of an object of any kind.

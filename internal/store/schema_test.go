@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/account"
+	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/resubmit"
 	"github.com/google/go-cmp/cmp"
@@ -237,7 +238,8 @@ func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 		{"mirrors", "state", words(corral.MirrorStates)},
 		{"plans", "state", words(corral.PlanStates)},
 		{"profiles", "state", words(corral.ProfileStates)},
-		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan, corral.ObjectProfile, corral.ObjectToken}},
+		{"ensembles", "state", words(record.States)},
+		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan, corral.ObjectProfile, corral.ObjectToken, corral.ObjectEnsemble}},
 		{"tokens", "state", words(account.TokenStates)},
 		{"tokens", "role", words(account.Roles)},
 	} {

@@ -116,5 +116,8 @@ func (l Layout) Pools() string { return filepath.Join(l.State, "pools") }
 // Sites is the folder in which sites on this machine have their roots by default.
 func (l Layout) Sites() string { return filepath.Join(l.Cache, "sites") }
 
+// Ensembles is where the workflows of ensembles are until these have ended.
+func (l Layout) Ensembles() string { return filepath.Join(l.State, "ensembles") }
+
 // Runs is the default parent of run directories.
 func (l Layout) Runs() string { return filepath.Join(l.Data, "runs") }

@@ -46,14 +46,17 @@ func Default(budget cost.Money, deadline time.Duration, terms ensemble.Terms) Ru
 	return Rules{
 		Budget: budget, Deadline: deadline, Terms: terms, Machines: terms.Machines(budget, deadline),
 		Scaling: ensemble.Whole, High: 900_000, Low: 700_000, Interval: 90 * time.Second, Leaving: time.Second,
-		Margin: 100_000, Fixes: AllFixes,
+		Margin: min(margin, budget/100), Fixes: AllFixes,
 	}
 }
+
+// margin is that of the authors' program, ten cents; of a budget of less than ten dollars a hundredth is enough.
+const margin cost.Money = 100_000
 
 // Published returns the same as the authors' program has it, without fixes.
 func Published(budget cost.Money, deadline time.Duration, terms ensemble.Terms) Rules {
 	r := Default(budget, deadline, terms)
-	r.Machines, r.Fixes = terms.MachinesPublished(budget, deadline), Fixes{}
+	r.Machines, r.Margin, r.Fixes = terms.MachinesPublished(budget, deadline), margin, Fixes{}
 	return r
 }
 

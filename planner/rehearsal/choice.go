@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/planner/dpds"
 	"github.com/corral-pilot/corral/planner/spss"
@@ -23,16 +24,25 @@ type Choice struct {
 	Algorithm string         `json:"algorithm"`
 	Machines  int            `json:"machines,omitempty"` // at first; of spss the plan says
 	Alpha     ensemble.Share `json:"alpha,omitempty"`    // of spss: its weight,
-	Delay     time.Duration  `json:"delay_ns,omitempty"` // the delay that machines are planned with,
+	Delay     corral.Seconds `json:"delay_s,omitempty"`  // the delay that machines are planned with,
 	Reserve   ensemble.Share `json:"reserve,omitempty"`  // and by how much longer tasks are
 }
 
 // Default returns what an algorithm is run with by default for a problem.
 func Default(algorithm string, p Problem) Choice {
 	if algorithm == SPSS {
-		return Choice{Algorithm: SPSS, Alpha: spss.Default(p.Budget, p.Deadline, p.Terms).Alpha, Delay: p.Delay}
+		return Choice{Algorithm: SPSS, Alpha: spss.Default(p.Budget, p.Deadline, p.Terms).Alpha,
+			Delay: corral.Seconds(p.Delay)}
 	}
-	return Choice{Algorithm: algorithm, Machines: p.Terms.Machines(p.Budget, p.Deadline)}
+	return Choice{Algorithm: algorithm, Machines: p.most(p.Terms.Machines(p.Budget, p.Deadline))}
+}
+
+// most is a number of machines, or the most that there may be.
+func (p Problem) most(n int) int {
+	if p.Machines.Most > 0 {
+		return min(n, p.Machines.Most)
+	}
+	return n
 }
 
 // String names the choice with its parameters.
@@ -47,7 +57,7 @@ func (c Choice) String() string {
 func (c Choice) Policy(p Problem) ensemble.Policy {
 	if c.Algorithm == SPSS {
 		r := spss.Default(p.Budget, p.Deadline, p.Terms)
-		r.Alpha, r.Delay, r.Reserve = c.Alpha, c.Delay, c.Reserve
+		r.Alpha, r.Delay, r.Reserve = c.Alpha, time.Duration(c.Delay), c.Reserve
 		g := spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble))
 		g.Interval, g.Leaving = cmp.Or(p.Interval, g.Interval), p.Leaving
 		if p.Shared {
@@ -58,6 +68,6 @@ func (c Choice) Policy(p Problem) ensemble.Policy {
 	r := dpds.Default(p.Budget, p.Deadline, p.Terms)
 	r.Machines, r.Fixed, r.Aware = c.Machines, c.Algorithm == SPDS, c.Algorithm == WADPDS
 	r.Interval, r.Leaving = cmp.Or(p.Interval, r.Interval), cmp.Or(p.Leaving, r.Leaving)
-	r.Ends, r.Once = p.Machines.Ends > 0, p.Machines.Ends == p.Terms.Period
+	r.Ends, r.Once = p.Machines.Ends > 0, p.Once
 	return r
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/sim"
@@ -30,6 +31,7 @@ type Problem struct {
 	Spread   sim.Spread    // of runtimes about their estimates, as expected
 	Interval time.Duration // between two decisions; 0: the published one
 	Leaving  time.Duration // that a machine takes to end, and is billed for; 0: none to speak of
+	Once     bool          // a machine is billed for one period, with which it ends
 	Shared   bool          // no task is kept for its planned machine: whatever is free takes what is next
 	Draws    int           // outcomes that are drawn, besides the expected one
 	Seed     uint64        // of these
@@ -110,7 +112,7 @@ func candidates(p Problem) (all []Candidate) {
 	for _, algorithm := range []string{WADPDS, DPDS} {
 		for _, part := range []ensemble.Share{ensemble.Whole, ensemble.Whole / 2, 2 * ensemble.Whole} {
 			n := min(part.Of(p.Terms.Machines(p.Budget, p.Deadline)), int(p.Terms.Affords(p.Budget)))
-			choices = append(choices, Choice{Algorithm: algorithm, Machines: n})
+			choices = append(choices, Choice{Algorithm: algorithm, Machines: p.most(n)})
 		}
 	}
 	for _, c := range choices {
@@ -124,7 +126,7 @@ func (p Problem) static() (all []Choice) {
 	for _, delay := range p.delays() {
 		for _, reserve := range p.reserves() {
 			for _, alpha := range []ensemble.Share{700_000, 0, ensemble.Whole} {
-				all = append(all, Choice{Algorithm: SPSS, Alpha: alpha, Delay: delay, Reserve: reserve})
+				all = append(all, Choice{Algorithm: SPSS, Alpha: alpha, Delay: corral.Seconds(delay), Reserve: reserve})
 			}
 		}
 	}

@@ -1,0 +1,219 @@
+package ensembles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/internal/request"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// carryOut writes a decision down, in one transaction with the glideins that it asks for and lets go, and then makes
+// and cancels runs. A decision that was made of what is no longer so has no effect: another follows soon.
+func (c *carrier) carryOut(ctx context.Context, s Sight, x Decision) error {
+	after := c.progress(s, x)
+	if x.orders() || x.over() || !reflect.DeepEqual(after, s.Row.Progress) {
+		err := c.DB.Write(ctx, store.Actor, func(tx *store.Tx) error { return c.write(tx, s, x, after) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, id := range x.Cancel {
+		if _, err := c.Runs.Cancel(ctx, store.Actor, id); err != nil && corral.KindOf(err) != corral.Conflict {
+			return err
+		}
+	}
+	for _, member := range x.Begin {
+		if err := c.begin(ctx, member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// progress is how far the ensemble is after a decision. What was spent is noted with what else is new.
+func (c *carrier) progress(s Sight, x Decision) record.Progress {
+	after := s.Row.Progress
+	after.Members = x.Members
+	if x.Stepped && (s.Row.Steps == 0 || x.orders()) {
+		after.Steps++
+	}
+	if x.over() || !reflect.DeepEqual(after, s.Row.Progress) || s.Now.Sub(s.Row.UpdatedAt) > noteEvery {
+		after.Spent = cost.Amount{Money: x.Spent, Unit: c.direction.Unit}.String()
+	}
+	return after
+}
+
+// orders reports whether pilots are to be asked for or to go.
+func (x Decision) orders() bool { return x.Start > 0 || len(x.Stop) > 0 }
+
+// over reports whether the ensemble ends, or has ended.
+func (x Decision) over() bool { return x.Ending != "" || x.Ended }
+
+// noteEvery is how often what was spent is noted while nothing else is new.
+const noteEvery = 5 * time.Second
+
+// write writes a decision down.
+func (c *carrier) write(tx *store.Tx, s Sight, x Decision, after record.Progress) error {
+	row, err := tx.Ensemble(c.id)
+	if err != nil || row.State != s.Row.State || !reflect.DeepEqual(row.Progress, s.Row.Progress) {
+		return err
+	}
+	for _, id := range x.Stop {
+		if _, err := tx.AskGlidein(id, corral.AskCancel, fmt.Sprintf("ensemble %d lets it go", c.id)); err != nil {
+			return err
+		}
+	}
+	for i := range x.Start {
+		if err := c.ask(tx, s, len(s.Glideins)+i); err != nil {
+			return err
+		}
+	}
+	if err := told(tx, c.id, s.Row.Members, after.Members); err != nil {
+		return err
+	}
+	if _, err := tx.SetEnsemble(c.id, after); err != nil {
+		return err
+	}
+	if x.Ending != "" {
+		_, err = tx.MoveEnsemble(c.id, record.Stop, x.Ending)
+	}
+	if x.Ended {
+		_, err = tx.MoveEnsemble(c.id, record.End, "")
+	}
+	return err
+}
+
+// told writes into the ensemble's history what is new about its workflows.
+func told(tx *store.Tx, id record.ID, before, after []record.Member) error {
+	for k, m := range after {
+		if m.Standing == before[k].Standing {
+			continue
+		}
+		text := fmt.Sprintf("%d: %s", k, m.Workflow)
+		if m.Reason != "" {
+			text += ": " + m.Reason
+		}
+		if err := tx.Log(corral.ObjectEnsemble, int64(id), string(m.Standing), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retries of a pilot that fails. It is asked for again after each.
+const retries = 3
+
+// ask asks for a pilot. One that lasts until the deadline needs no more of its walltime than what is left.
+func (c *carrier) ask(tx *store.Tx, s Sight, number int) error {
+	p := s.Row.Pilots
+	left := c.direction.Problem.Deadline - s.since(s.Now)
+	walltime := min(p.Walltime, corral.Seconds((left + beyond(left)).Round(time.Second)))
+	g, err := request.Glidein(api.NewGlidein{Site: p.Site, Cluster: s.Row.ClusterName, Hosts: 1, CPUs: p.CPUs,
+		MemoryMiB: p.MemoryMiB, Walltime: walltime,
+		Resubmission: api.Resubmission{Retries: retries}, Labels: labelled(c.id, "machine", number)}, tx.Now())
+	if err != nil {
+		return err
+	}
+	g.Owner = s.Row.Owner
+	cluster, err := tx.Cluster(s.Row.Cluster)
+	if err != nil {
+		return err
+	}
+	site, err := ownSite(tx, s.Row)
+	if err != nil {
+		return err
+	}
+	if err := request.Place(&g, site, cluster, c.Machine); err != nil {
+		return err
+	}
+	_, err = tx.CreateGlidein(g)
+	return err
+}
+
+// ownSite finds the site of an ensemble: names are their owners' own.
+func ownSite(tx *store.Tx, row record.Ensemble) (corral.Site, error) {
+	sites, err := tx.Sites(store.Filter{})
+	if err != nil {
+		return corral.Site{}, err
+	}
+	i := slices.IndexFunc(sites, func(s corral.Site) bool { return s.Owner == row.Owner && s.Name == row.Pilots.Site })
+	if i < 0 {
+		return corral.Site{}, corral.NoSuch(corral.ObjectSite, row.Pilots.Site)
+	}
+	return sites[i], nil
+}
+
+func labelled(id record.ID, what string, number int) map[string]string {
+	return map[string]string{record.Label: strconv.FormatInt(int64(id), 10), what: strconv.Itoa(number)}
+}
+
+// begin makes the run of a workflow. One that cannot be made is rejected with the reason.
+func (c *carrier) begin(ctx context.Context, member int) error {
+	row, err := store.Read(ctx, c.DB, func(tx *store.Tx) (record.Ensemble, error) { return tx.Ensemble(c.id) })
+	if err != nil || row.State != record.Running || row.Members[member].Standing != record.Waiting {
+		return err
+	}
+	in, err := c.Shelf.request(row.Files, member)
+	if err != nil {
+		return err
+	}
+	labels := labelled(c.id, "workflow", member)
+	maps.Copy(labels, in.Labels)
+	in.Labels = labels
+	p, err := c.Runs.Prepare(ctx, row.Cluster, in)
+	switch corral.KindOf(err) {
+	case corral.Invalid, corral.Unsatisfiable, corral.NotFound:
+		return c.stands(ctx, row.Owner, member, record.Member{Standing: record.Rejected, Reason: err.Error()})
+	}
+	if err != nil {
+		return err
+	}
+	var made corral.Run
+	err = c.DB.Write(ctx, row.Owner, func(tx *store.Tx) error {
+		if made, err = p.Insert(tx); err != nil {
+			return err
+		}
+		return c.stand(tx, member, record.Member{Standing: record.Begun, Run: made.ID})
+	})
+	if err != nil {
+		return errors.Join(err, p.Discard())
+	}
+	c.Runs.Start(made.ID)
+	return nil
+}
+
+func (c *carrier) stands(ctx context.Context, owner string, member int, as record.Member) error {
+	return c.DB.Write(ctx, owner, func(tx *store.Tx) error { return c.stand(tx, member, as) })
+}
+
+// stand notes how a workflow stands that was waiting. That it does so still is for whoever asks to have seen: nobody
+// else begins one.
+func (c *carrier) stand(tx *store.Tx, member int, as record.Member) error {
+	row, err := tx.Ensemble(c.id)
+	if err != nil {
+		return err
+	}
+	if m := row.Members[member]; row.State != record.Running || m.Standing != record.Waiting {
+		return corral.Errorf(corral.Conflict, "workflow %d of ensemble %d is %s", member, c.id, m.Standing)
+	}
+	after := row.Progress
+	after.Members = slices.Clone(row.Members)
+	m := &after.Members[member]
+	m.Standing, m.Reason, m.Run = as.Standing, as.Reason, as.Run
+	if err := told(tx, c.id, row.Members, after.Members); err != nil {
+		return err
+	}
+	_, err = tx.SetEnsemble(c.id, after)
+	return err
+}

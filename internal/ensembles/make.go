@@ -1,0 +1,232 @@
+package ensembles
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble"
+	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner/rehearsal"
+	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/sim/cloud"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/wfformat"
+)
+
+// Rehearsal is the algorithm that chooses among the others.
+const Rehearsal = "rehearsal"
+
+// Algorithms are all that may be asked for.
+var Algorithms = []string{Rehearsal, rehearsal.SPSS, rehearsal.WADPDS, rehearsal.DPDS, rehearsal.SPDS}
+
+// draws is how many outcomes a rehearsal plays besides the expected one, where runtimes are expected to err.
+const draws = 5
+
+// leaving is how long a pilot takes to go that is told to: until the order has reached it and its job is gone from the
+// queue, and until that is seen.
+func leaving(batch string) time.Duration {
+	if batch == corral.ForkBatch {
+		return 3 * time.Second
+	}
+	return 15 * time.Second
+}
+
+// beyond is by how much longer than to the deadline pilots are asked for: what they keep of their walltime for leaving,
+// and a minute for a clock that differs.
+func beyond(deadline time.Duration) time.Duration { return order.Reserve(deadline) + time.Minute }
+
+// A Drafted is an ensemble that is checked and planned, and not kept yet.
+type Drafted struct {
+	Row  record.Ensemble
+	Runs []api.NewRun // of its workflows, as they will be asked for
+}
+
+// Draft reads the workflows of a request, finds out how late pilots are, and chooses what decides. What is wrong with
+// the request is an Invalid or an Unsatisfiable error, whose place is its field or a place in a workflow's file.
+func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now time.Time) (x Drafted, err error) {
+	x.Row = record.Ensemble{Name: in.Name, Progress: record.Progress{Spent: cost.Amount{Unit: in.Budget.Unit}.String()},
+		Goal: record.Goal{Budget: in.Budget.String(), Deadline: in.Deadline, DefaultRuntime: in.DefaultRuntime,
+			Algorithm: cmp.Or(in.Algorithm, Rehearsal), Error: cmp.Or(in.Error, "0"), Seed: in.Seed}}
+	if x.Row.Pilots, err = pilots(in, facts, now); err != nil {
+		return x, err
+	}
+	var flows []*workflow.Workflow
+	for _, m := range in.Workflows {
+		flow, err := read(ctx, m.WorkflowName, m.Workflow)
+		if err != nil {
+			return x, err
+		}
+		flows, x.Runs = append(flows, flow), append(x.Runs, runOf(in, m))
+	}
+	d, err := direct(x.Row, flows)
+	if err != nil {
+		return x, err
+	}
+	choice := choose(x.Row.Goal.Algorithm, d.Problem)
+	for k, w := range d.Problem.Ensemble {
+		x.Row.Members = append(x.Row.Members, record.Member{Workflow: flows[k].Name, Tasks: len(w.Tasks),
+			Runtime: corral.Seconds(ensemble.Runtime(w)), Standing: record.Waiting})
+		x.Runs[k].Options.Priority = -k
+	}
+	if choice.Algorithm == rehearsal.SPSS {
+		err = x.prioritise(flows, choice.Policy(d.Problem), d.Problem.Deadline)
+	}
+	if err == nil {
+		x.Row.Choice, err = json.Marshal(choice)
+	}
+	return x, err
+}
+
+// read reads a workflow that can be run.
+func read(ctx context.Context, name string, document []byte) (*workflow.Workflow, error) {
+	flow, _, err := wfformat.Read(ctx, bytes.NewReader(document), cmp.Or(name, "workflow"), workflow.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return flow, cmp.Or(flow.Runnable(), flow.Schedulable())
+}
+
+// runOf is the request for the run of a workflow. What is ready and waits for a pilot may wait until the deadline.
+func runOf(in api.NewEnsemble, m api.NewMember) api.NewRun {
+	r := api.NewRun{Cluster: in.Cluster, Workflow: m.Workflow, WorkflowName: cmp.Or(m.WorkflowName, "workflow"),
+		SourceDir: m.SourceDir, Options: in.Options, Labels: m.Labels}
+	r.Options.Stall, r.Options.DefaultRuntime = in.Deadline+corral.Seconds(time.Hour), in.DefaultRuntime
+	return r
+}
+
+// steps is into how many steps of priority a static plan's starts are divided: as many as HTCondor tells apart.
+const steps = 1000
+
+// prioritise gives tasks priorities by their planned starts, whatever workflow they are of: what is planned earlier
+// goes first.
+func (x Drafted) prioritise(flows []*workflow.Workflow, p ensemble.Policy, deadline time.Duration) error {
+	for k, flow := range flows {
+		for i := range flow.Tasks {
+			c := workflow.Control{}
+			if flow.Tasks[i].Control != nil {
+				c = *flow.Tasks[i].Control
+			}
+			c.Priority = -int(p.Place(k, i) * steps / int64(deadline))
+			flow.Tasks[i].Control = &c
+		}
+		var document bytes.Buffer
+		if err := wfformat.Write(&document, flow); err != nil {
+			return err
+		}
+		x.Runs[k].Workflow, x.Runs[k].Options.Priority = document.Bytes(), 0
+	}
+	return nil
+}
+
+// pilots says which pilots an ensemble may have at a site.
+func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.Pilots, err error) {
+	site := facts.Site
+	deadline := time.Duration(in.Deadline)
+	p = record.Pilots{Site: site.Name, CPUs: max(1, in.CPUs), MemoryMiB: in.MemoryMiB, Price: site.Price,
+		Billing: site.Billing, Interval: corral.Seconds(min(90*time.Second, max(2*time.Second, deadline/100)))}
+	p.Walltime = corral.Seconds(deadline + beyond(deadline))
+	if in.Walltime > 0 {
+		p.Walltime = min(p.Walltime, in.Walltime)
+	}
+	queues, _ := provision.Sites([]provision.Facts{facts}, provision.Caution{Share: 0.5}, now)
+	for _, q := range queues {
+		if q.Host.CPUs < p.CPUs {
+			continue
+		}
+		p.Walltime = min(p.Walltime, corral.Seconds(q.Walltime))
+		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: p.CPUs, MemoryMiB: in.MemoryMiB},
+			Walltime: time.Duration(p.Walltime)}
+		p.Delay = corral.Seconds((q.Wait(shape) + q.Overhead).Round(time.Millisecond))
+		p.Most = cmp.Or(in.Most, max(1, min(q.Pilots, q.CPUs/p.CPUs)))
+		p.Leaving = corral.Seconds(leaving(site.Batch))
+		return p, nil
+	}
+	return p, corral.ErrorAt(corral.Unsatisfiable, "site",
+		"%s takes no pilots of %d cpus now: see `corral site show %[1]s`", site.Name, p.CPUs)
+}
+
+// exactly is the period of a site that bills what is held as it is: a thousandth of an hour, whose price is a whole
+// number of micro-units where that of an hour is in thousandths.
+const exactly = time.Hour / 1000
+
+// terms says what a pilot costs. Of a least time that is billed all is reckoned in periods of it, which is more.
+func terms(p record.Pilots) (ensemble.Terms, cost.Unit, error) {
+	tariff, err := cost.ParseTariff(p.Price, p.Billing)
+	if err != nil {
+		return ensemble.Terms{}, "", err
+	}
+	period := cmp.Or(max(tariff.Billing.Period, tariff.Billing.Minimum), exactly)
+	_, hour := tariff.Rate.Charge(cost.Holding{Hosts: 1, CPUs: p.CPUs, Held: time.Hour}, cost.Billing{})
+	if hour <= 0 {
+		return ensemble.Terms{}, "", corral.ErrorAt(corral.Invalid, "site",
+			"pilots at %s cost nothing: a budget is for those that do", p.Site)
+	}
+	return ensemble.Terms{Price: ensemble.Terms{Price: hour, Period: time.Hour}.Of(period), Period: period},
+		tariff.Rate.Unit, nil
+}
+
+// direct makes a direction of a row and the workflows of its members; what decides is chosen of it.
+func direct(row record.Ensemble, flows []*workflow.Workflow) (d Direction, err error) {
+	d.Problem = rehearsal.Problem{Deadline: time.Duration(row.Goal.Deadline), Delay: time.Duration(row.Pilots.Delay),
+		Draws: draws, Seed: row.Goal.Seed, Interval: time.Duration(row.Pilots.Interval),
+		Leaving: time.Duration(row.Pilots.Leaving), Shared: true}
+	p := &d.Problem
+	if p.Terms, d.Unit, err = terms(row.Pilots); err != nil {
+		return d, err
+	}
+	budget, err := cost.ParseAmount(row.Goal.Budget)
+	if err == nil && budget.Unit != d.Unit {
+		err = corral.Errorf(corral.Invalid, "%s is in %s, and pilots at site %s cost %s: both need one unit", budget,
+			budget.Unit, row.Pilots.Site, d.Unit)
+	}
+	if err != nil {
+		return d, corral.ErrorAt(corral.Invalid, "budget", "%w", err)
+	}
+	p.Budget = budget.Money
+	if p.Spread, err = sim.ParseSpread(row.Goal.Error); err != nil {
+		return d, corral.ErrorAt(corral.Invalid, "error", "%w", err)
+	}
+	p.Machines = cloud.Kind{Slots: row.Pilots.CPUs, Queued: true, Most: row.Pilots.Most}
+	walltime := time.Duration(row.Pilots.Walltime)
+	if held := walltime - order.Reserve(walltime); held < p.Deadline {
+		p.Machines.Ends = held
+	}
+	for _, flow := range flows {
+		work, _, err := provision.Work(flow, provision.Experience{Fallback: time.Duration(row.Goal.DefaultRuntime)})
+		if err != nil {
+			return d, corral.ErrorAt(corral.KindOf(err), flow.Name, "%w", err)
+		}
+		p.Ensemble = append(p.Ensemble, work)
+	}
+	return d, p.Ensemble.Check()
+}
+
+// choose chooses what decides.
+func choose(algorithm string, p rehearsal.Problem) rehearsal.Choice {
+	if algorithm == Rehearsal {
+		return rehearsal.Choose(p)[0].Choice
+	}
+	return rehearsal.Default(algorithm, p)
+}
+
+// with completes a direction by what was chosen.
+func (d Direction) with(choice json.RawMessage) (Direction, error) {
+	var c rehearsal.Choice
+	if err := json.Unmarshal(choice, &c); err != nil {
+		return d, fmt.Errorf("reading what was chosen: %w", err)
+	}
+	live := d.Problem
+	live.Machines.Ends = cmp.Or(live.Machines.Ends, live.Deadline) // any pilot may fail
+	d.Policy, d.Patient = c.Policy(live), c.Algorithm == rehearsal.WADPDS
+	return d, nil
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/ensemble/record"
+)
+
+var ensembles = table[record.Ensemble]{
+	noun:  corral.ObjectEnsemble,
+	name:  "ensembles",
+	owned: true,
+	columns: func(e *record.Ensemble) []column {
+		return []column{
+			{"id", orNull(&e.ID)},
+			{"name", &e.Name},
+			{"owner", &e.Owner},
+			{"cluster_id", &e.Cluster},
+			{"goal", asJSON(&e.Goal)},
+			{"pilots", asJSON(&e.Pilots)},
+			{"choice", asJSON(&e.Choice)},
+			{"members", asJSON(&e.Members)},
+			{"files", &e.Files},
+			{"steps", &e.Steps},
+			{"spent", &e.Spent},
+			{"state", &e.State},
+			{"reason", &e.Reason},
+			{"created_at_ms", at(&e.CreatedAt)},
+			{"ended_at_ms", at(&e.EndedAt)},
+			{"updated_at_ms", at(&e.UpdatedAt)},
+			{"(select name from clusters where clusters.id = cluster_id)", &e.ClusterName},
+		}
+	},
+	about: func(e record.Ensemble) []Subject {
+		return []Subject{{corral.ObjectEnsemble, int64(e.ID)}}
+	},
+}
+
+// CreateEnsemble stores e as RUNNING; its ID, State and times are set here. A Conflict error if its cluster is DELETED,
+// or carries another one out.
+func (t *Tx) CreateEnsemble(e record.Ensemble) (record.Ensemble, error) {
+	c, err := t.Cluster(e.Cluster)
+	if err == nil {
+		err = c.Takes()
+	}
+	if err == nil {
+		err = ensembles.free(t, func(other record.Ensemble) error {
+			return corral.ErrorAt(corral.Conflict, "cluster", "%s carries ensemble %d out: wait for its end, or use "+
+				"another cluster", c.Name, other.ID)
+		}, "cluster_id = ? and state in ('RUNNING', 'ENDING')", e.Cluster)
+	}
+	if err != nil {
+		return record.Ensemble{}, err
+	}
+	e.ID, e.State, e.CreatedAt, e.UpdatedAt = 0, record.Running, t.now, t.now
+	return ensembles.create(t, e, string(e.State))
+}
+
+// Ensemble returns the ensemble with this id, DELETED or not.
+func (t *Tx) Ensemble(id record.ID) (record.Ensemble, error) {
+	return ensembles.one(t, id, "id = ?", id)
+}
+
+// Ensembles lists ensembles.
+func (t *Tx) Ensembles(f Filter) ([]record.Ensemble, error) { return ensembles.filtered(t, f) }
+
+// OpenEnsembles lists those that are carried out: RUNNING and ENDING ones.
+func (t *Tx) OpenEnsembles() ([]record.Ensemble, error) {
+	var c conditions
+	c.add("state in ('RUNNING', 'ENDING')")
+	return ensembles.list(t, c)
+}
+
+// MoveEnsemble applies move to an ensemble.
+func (t *Tx) MoveEnsemble(id record.ID, move record.Move, reason string) (record.Ensemble, error) {
+	e, _, err := ensembles.change(t, id, func(e record.Ensemble) (record.Ensemble, []corral.Entry, error) {
+		return e.Apply(move, reason, t.now)
+	})
+	return e, err
+}
+
+// SetEnsemble notes how far an ensemble is.
+func (t *Tx) SetEnsemble(id record.ID, p record.Progress) (record.Ensemble, error) {
+	set := func(e *record.Ensemble) { e.Progress = p }
+	return ensembles.setFacts(t, id, set, func(e record.Ensemble) record.Ensemble {
+		e.Progress = record.Progress{}
+		return e
+	}, func(e *record.Ensemble) { e.UpdatedAt = t.after(e.UpdatedAt) })
+}
