@@ -61,8 +61,8 @@ func switchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "u-high", Usage: "dpds: ask for one more above `U` (default: 0.9)"},
 		&cli.StringFlag{Name: "vmax", Usage: "dpds: hold `X` times the first machines at most (default: 1)"},
 		&cli.DurationFlag{Name: "interval", Usage: "dpds: decide every `D` (default: 90s)"},
-		&cli.StringFlag{Name: "margin", Usage: "wa-dpds: admit no workflow for the last `AMOUNT` (default: 0.1, or a hundredth " +
-			"of the budget if that is less)"},
+		&cli.StringFlag{Name: "margin", Usage: "wa-dpds: admit no workflow for the last `AMOUNT` (default: 0.1, " +
+			"or a hundredth of the budget if that is less)"},
 	}
 }
 

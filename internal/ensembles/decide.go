@@ -47,7 +47,7 @@ func (d Direction) Decide(s Sight) Decision {
 	}
 	if s.Row.Steps == 0 {
 		v.Now = 0 // the first step is made as at the beginning, whenever it comes
-	} else if v.Now < s.Due {
+	} else if v.Now+early < s.Due {
 		return x
 	}
 	d.step(&x, s, v)
@@ -185,6 +185,9 @@ func (d Direction) step(x *Decision, s Sight, v ensemble.View) {
 			cost.Amount{Money: d.Problem.Budget, Unit: d.Unit})
 	}
 }
+
+// early is how long before its time a decision about pilots may be made: the next look would come after it.
+const early = lookEvery + 200*time.Millisecond
 
 // shortest is the least time between two decisions about pilots.
 const shortest = time.Second

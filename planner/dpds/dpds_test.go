@@ -87,10 +87,10 @@ func TestStep(t *testing.T) {
 			r.Terms, r.Budget = ensemble.Terms{Price: 1000, Period: time.Second}, 2*(60+40)*1000
 		}, view: ensemble.View{Now: time.Minute, Machines: machines(2, 2)}, published: ensemble.Orders{Start: 1},
 			ours: ensemble.Orders{Start: 1}, next: 22500 * time.Millisecond},
-		{name: "and not for both any longer", rules: func(r *Rules) {
+		{name: "and not for both any longer; we know that they take a second to go", rules: func(r *Rules) {
 			r.Terms, r.Budget = ensemble.Terms{Price: 1000, Period: time.Second}, (2*60+3)*1000
 		}, view: ensemble.View{Now: time.Minute, Machines: machines(2, 1)}, published: ensemble.Orders{Stop: []int{0}},
-			ours: ensemble.Orders{Stop: []int{1}}, next: 90 * time.Second >> 6},
+			ours: ensemble.Orders{Stop: []int{1, 0}}, next: 90 * time.Second >> 6},
 		{name: "nothing is there yet", view: ensemble.View{Now: time.Minute}},
 	} {
 		for want, r := range map[*ensemble.Orders]Rules{

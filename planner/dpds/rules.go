@@ -28,6 +28,7 @@ type Rules struct {
 
 // Fixes are what is corrected of the published rules, each for itself.
 type Fixes struct {
+	Leaving   bool // a period is spent that begins before a machine can end
 	Booting   bool // machines that are not ready yet count in number and cost (trap T23)
 	Afford    bool // one more is started only if all that are there can be kept besides
 	Path      bool // no workflow is begun whose critical path is longer than the time that is left (T27)
@@ -38,7 +39,8 @@ type Fixes struct {
 }
 
 // AllFixes are all of them.
-var AllFixes = Fixes{Booting: true, Afford: true, Path: true, Again: true, RoundDown: true, Finish: true, Idle: true}
+var AllFixes = Fixes{Leaving: true, Booting: true, Afford: true, Path: true, Again: true, RoundDown: true, Finish: true,
+	Idle: true}
 
 // Default returns the published constants (the authors' program; corral-thesis, §1.6.7 and 1.6.8) for a budget, a
 // deadline and the terms of machines, with all fixes. It is DPDS; set Fixed or Aware for the others.

@@ -18,7 +18,7 @@ type pool struct {
 	due        cost.Money         // the most that one of them does
 	busy       int                // slots of those that are ready and have a task
 	slots      int                // of those that are ready
-	spent      cost.Money
+	spent      cost.Money         // whatever is decided
 }
 
 // Step decides about the machines (Juve 2012, Algorithm 2): the first Machines at the beginning, then every Interval. A
@@ -40,6 +40,14 @@ func (r Rules) Step(v ensemble.View) ensemble.Orders {
 
 // ahead is for how long a machine is held, at least, that is not ended now.
 func (r Rules) ahead() time.Duration { return r.Interval + r.Leaving }
+
+// late is for how long a machine is held whatever is decided about it now.
+func (r Rules) late() time.Duration {
+	if r.Once || !r.Fixes.Leaving {
+		return 0
+	}
+	return r.Leaving
+}
 
 // costs is what new machines cost until then.
 func (r Rules) costs(machines int) cost.Money {
@@ -141,7 +149,9 @@ func (r Rules) pool(v ensemble.View) (p pool) {
 				p.idle = append(p.idle, m)
 			}
 		}
-		due := v.Charge(m, r.Terms, r.ahead())
+		spent := v.Charge(m, r.Terms, r.late())
+		due := v.Charge(m, r.Terms, r.ahead()) - spent
+		p.spent = p.spent.Plus(spent)
 		if !r.Once && due > 0 {
 			p.completing = append(p.completing, m)
 			p.dues, p.due = p.dues.Plus(due), max(p.due, due)
@@ -150,7 +160,7 @@ func (r Rules) pool(v ensemble.View) (p pool) {
 	if r.Fixes.Idle {
 		p.completing = append(only(p.completing, free), only(p.completing, occupied)...)
 	}
-	p.spent = v.Spent(p.all, r.Terms)
+	p.spent = p.spent.Plus(v.Spent(p.all, r.Terms))
 	return p
 }
 

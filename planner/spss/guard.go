@@ -94,9 +94,9 @@ func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
 			orders.Next = min(orders.Next, last)
 		}
 	}
-	left := g.Budget - v.Spent(v.Machines, g.Terms)
+	left := g.left(v)
 	for _, m := range g.completing(v) {
-		boundary, charge := v.Now+v.Paid(m, g.Terms), v.Charge(m, g.Terms, ahead)
+		boundary, charge := v.Now+v.Paid(m, g.Terms), v.Charge(m, g.Terms, ahead)-v.Charge(m, g.Terms, g.late())
 		keep := m.Busy > 0 || m.ID < len(g.machines) && g.machines[m.ID].End() > boundary
 		if keep && boundary < g.Deadline && left >= charge {
 			left -= charge
@@ -121,11 +121,11 @@ func (g *Guard) ahead(v ensemble.View) (interval, ahead time.Duration) {
 	if g.Terms.Period > g.Leaving {
 		return next, min(next, g.Terms.Period)
 	}
-	left := g.Budget - v.Spent(v.Machines, g.Terms)
+	left := g.left(v)
 	for next/2 >= max(g.Terms.Period, time.Second) {
 		var dues cost.Money
 		for _, m := range v.Machines {
-			dues = dues.Plus(v.Charge(m, g.Terms, next+g.Leaving))
+			dues = dues.Plus(v.Charge(m, g.Terms, next+g.Leaving) - v.Charge(m, g.Terms, g.late()))
 		}
 		if dues <= left {
 			break
@@ -133,6 +133,24 @@ func (g *Guard) ahead(v ensemble.View) (interval, ahead time.Duration) {
 		next /= 2
 	}
 	return next, next + g.Leaving
+}
+
+// late is for how long a machine is held whatever is decided about it now; where it ends in time for the end of its
+// period, that costs nothing.
+func (g *Guard) late() time.Duration {
+	if g.Terms.Period > g.Leaving {
+		return 0
+	}
+	return g.Leaving
+}
+
+// left is what is not spent, whatever is decided.
+func (g *Guard) left(v ensemble.View) cost.Money {
+	left := g.Budget - v.Spent(v.Machines, g.Terms)
+	for _, m := range v.Machines {
+		left -= v.Charge(m, g.Terms, g.late())
+	}
+	return left
 }
 
 // completing are the machines whose paid time ends now, those without a task first.
