@@ -23,6 +23,7 @@ import (
 	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/follow"
 	"github.com/corral-pilot/corral/internal/prospect"
+	"github.com/corral-pilot/corral/internal/report"
 	"github.com/corral-pilot/corral/workflow/format"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -42,6 +43,14 @@ func ensembleVerbs(p *printer) []*cli.Command {
 		liveEnsembles.verb("show", printing((*api.Client).Ensemble, func(e record.Ensemble) error {
 			return showEnsemble(p, e)
 		})),
+		liveEnsembles.verb("report", func(c *cli.Context, cl *api.Client, id record.ID) error {
+			r, err := ensembleReport(c.Context, cl, id)
+			if err != nil {
+				return err
+			}
+			return writeReport(c, p, r)
+		}, &cli.StringFlag{Name: "out", Usage: "write the page to `FILE` instead of stdout"},
+			plotFlag("draw the page's pictures into `FILE`.png or .svg, and write no page unless --out says where")),
 		liveEnsembles.verb("cancel", printing((*api.Client).CancelEnsemble, one(p, ensembleTable))),
 		liveEnsembles.verb("remove", printing((*api.Client).RemoveEnsemble, one(p, ensembleTable))),
 		liveEnsembles.verb("history", printing((*api.Client).EnsembleHistory, many(p, entryTable))),
@@ -324,4 +333,27 @@ var ensembleTable = listing[record.Ensemble]{
 		{"cluster", func(e record.Ensemble) any { return e.ClusterName }},
 		{"reason", func(e record.Ensemble) any { return e.Reason }},
 	},
+}
+
+// ensembleReport asks corrald for what it knows of an ensemble.
+func ensembleReport(ctx context.Context, cl *api.Client, id record.ID) (*report.EnsembleReport, error) {
+	f := report.EnsembleFacts{Now: time.Now(), Tasks: map[corral.RunID][]api.Task{}}
+	var err error
+	if f.Ensemble, err = cl.Ensemble(ctx, id); err != nil {
+		return nil, err
+	}
+	ours := api.Filter{All: true, Labels: map[string]string{record.Label: fmt.Sprint(id)}}
+	if f.Glideins, err = cl.Glideins(ctx, ours); err != nil {
+		return nil, err
+	}
+	ours.All = false // of a run that was removed there are no tasks any more
+	if f.Runs, err = cl.Runs(ctx, ours); err != nil {
+		return nil, err
+	}
+	for _, r := range f.Runs {
+		if f.Tasks[r.ID], err = cl.RunTasks(ctx, r.ID); err != nil {
+			return nil, err
+		}
+	}
+	return report.OfEnsemble(f), nil
 }

@@ -106,7 +106,8 @@ var edges = map[string]map[string]string{
 		"planner/spss": "an algorithm", "sim": "how runtimes err", "sim/cloud": "plays it", root: "error kinds, seconds",
 	},
 	"internal/report": {
-		"api": "tasks and ledgers", "cost": "what was billed", "internal/picture": "its pictures",
+		"ensemble/record": "ensembles",
+		"api":             "tasks and ledgers", "cost": "what was billed", "internal/picture": "its pictures",
 		"plan": "what was predicted", "workflow": "which tasks wait for which", root: "plans, runs, glideins",
 	},
 	"planner/baseline": {
@@ -193,7 +194,8 @@ var edges = map[string]map[string]string{
 		"api": "questions on the wire", "gridsite": "questions of a login", root: "which site, error kinds",
 	},
 	"internal/personal": {
-		"api": "asks corrald", "internal/descriptor": "what corrald is not to have",
+		"ensemble/record": "ends ensembles",
+		"api":             "asks corrald", "internal/descriptor": "what corrald is not to have",
 		"internal/input": "opens files of a user whom root examines", "internal/order": "tells worker jobs from others",
 		"internal/runas":   "as whom root starts it",
 		"internal/version": "compares programs", "internal/xdg": "where it lives", root: "error kinds",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -57,6 +58,9 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 	x.Row = record.Ensemble{Name: in.Name, Progress: record.Progress{Spent: cost.Amount{Unit: in.Budget.Unit}.String()},
 		Goal: record.Goal{Budget: in.Budget.String(), Deadline: in.Deadline, DefaultRuntime: in.DefaultRuntime,
 			Algorithm: cmp.Or(in.Algorithm, Rehearsal), Error: cmp.Or(in.Error, "0"), Seed: in.Seed}}
+	if !slices.Contains(Algorithms, x.Row.Goal.Algorithm) {
+		return x, corral.ErrorAt(corral.Invalid, "algorithm", "%.40q is none of %q", in.Algorithm, Algorithms)
+	}
 	if x.Row.Pilots, err = pilots(in, facts, now); err != nil {
 		return x, err
 	}
@@ -71,6 +75,10 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 	d, err := direct(x.Row, flows)
 	if err != nil {
 		return x, err
+	}
+	if d.Problem.Machines.Ends > 0 && x.Row.Goal.Algorithm == rehearsal.SPSS {
+		return x, corral.ErrorAt(corral.Invalid, "algorithm", "%s plans pilots that are held for as long as one likes, "+
+			"and at site %s they have %s: use another", rehearsal.SPSS, x.Row.Pilots.Site, x.Row.Pilots.Walltime)
 	}
 	choice := choose(x.Row.Goal.Algorithm, d.Problem)
 	for k, w := range d.Problem.Ensemble {

@@ -3,11 +3,13 @@ package personal
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/ensemble/record"
 )
 
 // SetUp makes the cluster and the site that a personal corrald has from the start, where they are missing, and returns
@@ -65,6 +67,9 @@ func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err e
 	if how.Patience == 0 {
 		how.Patience = time.Minute
 	}
+	if err = endEnsembles(ctx, cl, how); err != nil { // it would begin other runs
+		return t, err
+	}
 	if t.Cancelled, err = endRuns(ctx, cl, how); err != nil {
 		return t, err
 	}
@@ -100,6 +105,28 @@ func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err e
 	left, err := removeClusters(ctx, cl, how.Patience)
 	t.Left = append(t.Left, left...)
 	return t, err
+}
+
+// endEnsembles cancels ensembles that go on, or refuses to.
+func endEnsembles(ctx context.Context, cl *api.Client, how Down) error {
+	all, err := cl.Ensembles(ctx, api.Filter{})
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(e record.Ensemble) bool { return e.State == record.Ended })
+	if len(all) > 0 && !how.Force {
+		return corral.Errorf(corral.Conflict, "ensemble %d (%s) has not ended: wait for it, cancel it, or use --force",
+			all[0].ID, all[0].Name)
+	}
+	for _, e := range all {
+		if _, err := cl.CancelEnsemble(ctx, e.ID); err != nil {
+			return err
+		}
+		if _, err := cl.WaitEnsemble(ctx, e.ID, how.Patience); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endScales stops the scaling of all clusters: it would ask for workers in place of those that are removed.

@@ -32,6 +32,12 @@ func times(d corral.Seconds) scale {
 	return scale{24 * 3600, "days"}
 }
 
+// Times returns the unit in which times until d have few digits, in seconds, and its name, for charts.
+func Times(d corral.Seconds) (one float64, name string) {
+	s := times(d)
+	return s.one, s.name
+}
+
 // coreTimes returns the unit in which core-hours up to most have few digits.
 func coreTimes(most float64) scale {
 	switch {

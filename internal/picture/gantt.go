@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 
@@ -14,6 +15,7 @@ import (
 // A Gantt shows what ran where and when: of each worker as many lanes as tasks ran at once there.
 type Gantt struct {
 	Title, Subtitle string
+	Since           string   // what times count from; empty: the run's beginning
 	Kinds           []string // of tasks, those that took most time first
 	Lanes           []Lane
 	End             corral.Seconds
@@ -50,7 +52,7 @@ func (g Gantt) Shown() int { return min(len(g.Lanes), mostLanes) }
 // panel draws the lanes, the first at the top.
 func (g Gantt) panel() panel {
 	unit := times(g.End)
-	p := newPlot("time since the run's beginning ("+unit.name+")", "")
+	p := newPlot("time since "+cmp.Or(g.Since, "the run's beginning")+" ("+unit.name+")", "")
 	a := panel{title: short(g.Title), subtitle: g.Subtitle, plot: p}
 	for k, name := range g.Kinds {
 		if k == len(kindColours)-1 && len(g.Kinds) > len(kindColours) {

@@ -290,9 +290,17 @@ func (c *cursor) at(l picture.Levels, at corral.Seconds) float64 {
 // ganttOf draws each worker's tasks in as many lanes as ran at once there.
 func ganttOf(r *RunReport, all []stay) picture.Gantt {
 	g := picture.Gantt{Title: fmt.Sprintf("Run %d: %s", r.Run, r.Workflow), End: r.Span}
+	for _, k := range r.Kinds {
+		g.Kinds = append(g.Kinds, k.Name)
+	}
+	return lanesOf(g, all)
+}
+
+// lanesOf gives a chart its lanes, and a subtitle that counts them.
+func lanesOf(g picture.Gantt, all []stay) picture.Gantt {
 	kinds := map[string]int{}
-	for i, k := range r.Kinds {
-		g.Kinds, kinds[k.Name] = append(g.Kinds, k.Name), i
+	for i, name := range g.Kinds {
+		kinds[name] = i
 	}
 	names := map[string]string{}         // :: worker → what it is called
 	lanes := map[string][]picture.Lane{} // :: worker → its lanes
@@ -318,7 +326,7 @@ func ganttOf(r *RunReport, all []stay) picture.Gantt {
 	for _, worker := range order {
 		g.Lanes = append(g.Lanes, lanes[worker]...)
 	}
-	g.Subtitle = fmt.Sprintf("%d tasks on %d workers in %s", len(all), len(order), picture.Brief(r.Span))
+	g.Subtitle = fmt.Sprintf("%d tasks on %d workers in %s", len(all), len(order), picture.Brief(g.End))
 	if n := len(g.Lanes) - g.Shown(); n > 0 {
 		g.Subtitle += fmt.Sprintf("; %d more lanes are not shown", n)
 	}
