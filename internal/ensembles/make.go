@@ -77,8 +77,8 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 		return x, err
 	}
 	if d.Problem.Machines.Ends > 0 && x.Row.Goal.Algorithm == rehearsal.SPSS {
-		return x, corral.ErrorAt(corral.Invalid, "algorithm", "%s plans pilots that are held for as long as one likes, "+
-			"and at site %s they have %s: use another", rehearsal.SPSS, x.Row.Pilots.Site, x.Row.Pilots.Walltime)
+		return x, corral.ErrorAt(corral.Invalid, "algorithm", "%s plans pilots that are held until the deadline, and "+
+			"at site %s they have %s: use another", rehearsal.SPSS, x.Row.Pilots.Site, x.Row.Pilots.Walltime)
 	}
 	choice := choose(x.Row.Goal.Algorithm, d.Problem)
 	for k, w := range d.Problem.Ensemble {

@@ -113,7 +113,9 @@ func endEnsembles(ctx context.Context, cl *api.Client, how Down) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(e record.Ensemble) bool { return e.State == record.Ended })
+	all = slices.DeleteFunc(all, func(e record.Ensemble) bool {
+		return e.State != record.Running && e.State != record.Ending
+	})
 	if len(all) > 0 && !how.Force {
 		return corral.Errorf(corral.Conflict, "ensemble %d (%s) has not ended: wait for it, cancel it, or use --force",
 			all[0].ID, all[0].Name)
