@@ -41,3 +41,31 @@ func TestWhisker(t *testing.T) {
 		t.Errorf("it ends at %g", w)
 	}
 }
+
+// A claim that does not hold is said, with the panel.
+func TestBroken(t *testing.T) {
+	t.Parallel()
+	panel := func(figure, application string, x int, spss, dynamic, cost float64) played {
+		return played{panel{figure: figure, family: family{application, "constant", 1}, x: x}, []standing{
+			{algorithm: "DPDS", best: dynamic, costs: []float64{0.99}}, {algorithm: "WA-DPDS", costs: []float64{0.98}},
+			{algorithm: "SPSS", best: spss, costs: []float64{cost}}}}
+	}
+	for _, tt := range []struct {
+		name string
+		played
+		broken int
+	}{
+		{"SPSS is best for long tasks", panel("6.6", "sipht", 1, 0.9, 0.5, 1), 0},
+		{"and is not", panel("6.6", "sipht", 1, 0.5, 0.9, 1), 1},
+		{"Montage may be either", panel("6.6", "montage", 1, 0.5, 0.9, 1), 0},
+		{"sixteen times as long", panel("6.7", "montage", 16, 0.5, 0.9, 1), 1},
+		{"short tasks are the dynamic ones'", panel("6.7", "cybershake", 1, 0.9, 0.5, 1), 1},
+		{"an error costs money", panel("6.8", "montage", 10, 0.5, 0.5, 1.1), 0},
+		{"and does not", panel("6.8", "montage", 10, 0.5, 0.5, 1.01), 1},
+		{"a delay, too", panel("6.10", "montage", 90, 0.5, 0.5, 1.2), 1},
+	} {
+		if got := (desk{}).broken([]played{tt.played}, nil); len(got) != tt.broken {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}

@@ -547,7 +547,8 @@ var edges = map[string]map[string]string{
 	"bench/load":    {"api": "the name of a header", "bench/rig": "a user's corrald", root: "ids"},
 	"bench/streams": {"api": "times of tasks", "bench/rig": "begins and ends, starts corrald", root: "reports of runs"},
 	"bench/ensembles": {
-		"bench/rig": "how a program begins and ends", "cost": "budgets", "ensemble": "what is compared on",
+		"internal/picture": "draws figures",
+		"bench/rig":        "how a program begins and ends", "cost": "budgets", "ensemble": "what is compared on",
 		"ensemble/recipe": "draws workflows", "plan": "workflows", "planner/dpds": "is compared", "planner/rehearsal": "is compared",
 		"planner/spss": "is compared", "sim": "how runtimes err", "sim/cloud": "plays them", "workflow": "reads workflows",
 		"workflow/format": "reads workflows", root: "resources",
