@@ -1,7 +1,10 @@
 // Package heap has a priority queue.
 package heap
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // A Heap is a priority queue whose first value is the smallest. Values that are equal come in no order.
 type Heap[T any] struct {
@@ -17,6 +20,9 @@ func Ordered[T cmp.Ordered]() Heap[T] { return New(func(a, b T) bool { return a 
 
 // Len returns how many values there are.
 func (h *Heap[T]) Len() int { return len(h.items) }
+
+// Values returns a copy of the values, in no order.
+func (h *Heap[T]) Values() []T { return slices.Clone(h.items) }
 
 // First returns the first value; the heap must not be empty.
 func (h *Heap[T]) First() T { return h.items[0] }
