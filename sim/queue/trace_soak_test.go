@@ -1,0 +1,33 @@
+//go:build soak
+
+package queue_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/corral-pilot/corral/sim/queue"
+)
+
+// allOfKTH may lie beside the repository: 28,476 jobs of eleven months.
+const allOfKTH = "../../../shared/data/swf/KTH-SP2-1996-2.1-cln.swf.gz"
+
+// All of KTH-SP2 on its 100 processors. The trace's own waits (mean 15,296 s, median 300 s, 0.9 quantile 36,300 s) are
+// longer: the real scheduler did not run as EASY with these requested times does alone.
+func TestAllOfKTH(t *testing.T) {
+	if _, err := os.Stat(allOfKTH); err != nil {
+		t.Log(err)
+		return
+	}
+	jobs := jobsOf(t, allOfKTH)
+	asReference(t, jobs, 100)
+	for policy, want := range map[queue.Policy]figures{
+		queue.FCFS:         {353943, 409486, 756582},
+		queue.EASY:         {6837, 0, 21613},
+		queue.Conservative: {7251, 0, 23755},
+	} {
+		if got := figuresOf(queue.Replay(queue.Machine{Processors: 100, Policy: policy}, jobs)); got != want {
+			t.Errorf("%s: mean wait %d s, median %d s, 0.9 quantile %d s; want %+v", policy, got.mean, got.median, got.most, want)
+		}
+	}
+}
