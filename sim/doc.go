@@ -5,6 +5,8 @@
 //	which attempts of glideins are asked for        internal/reconcile: Decide, World.Apply
 //	when a pilot leaves, and why                    internal/pilot/attempt
 //
+// How long a pilot waits in the queue of a batch system may be drawn, or is decided by package sim/queue.
+//
 // What is left to it is what production has around these rules: time (clock), the driver of a run (run), the books of
 // the dispatcher (cluster), workers (member), batch systems (site) and supervisors of pilots (pilot). It is a
 // discrete-event simulation: a heap of events, each of which may plan others. A Scenario says what there is and what
@@ -34,7 +36,8 @@
 // none of it. Where files travel, all of a task's do so before it begins, and those of several tasks do not slow each
 // other; as in production, nobody who gives tasks to workers reckons with it. The matching is that of the embedded
 // cluster: of an HTCondor pool it has the rate and the delay only. A site's other users appear as the waits that are
-// drawn, which do not depend on what is held there.
+// drawn, which do not depend on what is held there; or, where the site has a queue of its own (Site.Batch), as jobs in
+// it, among which pilots wait for as long as its policy says.
 //
 // The one invariant: the same scenario gives the same trace. There is no clock and no random number here that is not
 // drawn by name from a seed, and no map is ranged over where order matters.

@@ -23,6 +23,7 @@ type pilot struct {
 	stay     *attempt.Stay // nil: it waits
 	roster   *attempt.Roster
 	members  []*member // the worker of each host; none: they are not there yet
+	admitted bool      // by its site's queue, if that has one: it has its processors
 	draining bool
 	vacated  bool // by all workers, whose daemons are about to end
 	over     bool
@@ -43,6 +44,14 @@ func (p *pilot) start() {
 		return
 	case !ok:
 		p.s.blocked = append(p.s.blocked, p)
+		return
+	}
+	p.begin()
+}
+
+// begin has the pilot run.
+func (p *pilot) begin() {
+	if p.over {
 		return
 	}
 	p.s.cpus += p.cpus()
@@ -292,6 +301,9 @@ func (p *pilot) end(see reconcile.Sighting) {
 		see.StartedAt = p.s.begin.Add(h.Start)
 	}
 	h.End = p.s.now
+	if p.s.batch != nil {
+		p.s.batch.finish(p)
+	}
 	see.Phase, see.EndedAt = reconcile.Ended, p.s.time()
 	p.s.sim.run.changed = true
 	p.s.after(0, p.s.unblock)

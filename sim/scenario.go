@@ -9,6 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/resubmit"
+	"github.com/corral-pilot/corral/sim/queue"
 )
 
 // A Scenario is what is played: the work, where it may run, which pilots are asked for, and what chance does. Its
@@ -46,6 +47,11 @@ type Site struct {
 	// Draw returns how long the nth pilot of the site, from 0, waits in the queue; nil: Wait of its shape, and without
 	// that not at all. So two policies meet the same waits, one pilot after the other.
 	Draw func(shape plan.Shape, n int) time.Duration
+
+	// Batch is the site's queue as the simulation finds it, with jobs of others; it is not changed. Pilots are jobs
+	// there, of all the cpus of their hosts, and wait as long as its policy lets them: Draw, Wait and CPUs do not
+	// count. nil: waits are drawn, and do not depend on what is held.
+	Batch *queue.Queue
 
 	// Credentials are those that lead to the site, each from its NotBefore on until its NotAfter. They count from
 	// Scenario.Begin on, and are not renewed.

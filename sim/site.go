@@ -23,6 +23,7 @@ type site struct {
 	count   int                     // of pilots so far
 	cpus    int                     // held
 	blocked []*pilot                // whose wait is over, and for which there is no room
+	batch   *batch                  // nil: waits are drawn
 
 	settling bool // a settlement is planned for now
 	due      time.Duration
@@ -37,6 +38,9 @@ func newSite(s *simulation, id corral.SiteID, of Site) *site {
 	}
 	if of.Pilots > 0 && of.Pilots < plan.Unlimited {
 		x.world.Site.Limits.MaxRunning = of.Pilots
+	}
+	if of.Batch != nil {
+		x.batch = newBatch(x, of.Batch)
 	}
 	x.apply(reconcile.MoveSite{Move: corral.SiteStage})
 	x.apply(reconcile.MoveSite{Move: corral.SiteStaged})
@@ -135,7 +139,11 @@ func (s *site) glidein(id corral.GlideinID) (corral.Glidein, bool) {
 func (s *site) submitted(id corral.JobID, of corral.GlideinID) {
 	g, _ := s.glidein(of)
 	j := g.Attempts[len(g.Attempts)-1]
-	if why := s.refuses(g); why != "" {
+	why := s.refuses(g)
+	if why == "" && s.batch != nil {
+		why = s.batch.submit(id, shapeOf(s, g))
+	}
+	if why != "" {
 		s.apply(reconcile.MoveJob{Job: id, Event: corral.JobEvent{
 			Move: corral.JobEnd, Outcome: corral.OutcomeFailed, Reason: "the site refused it: " + why,
 		}})
@@ -150,6 +158,9 @@ func (s *site) submitted(id corral.JobID, of corral.GlideinID) {
 	})
 	s.pilots[id] = p
 	s.count++
+	if s.batch != nil {
+		return // it starts the pilot
+	}
 	if wait := s.wait(p); wait < Never {
 		s.after(wait, p.start)
 	}

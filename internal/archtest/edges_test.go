@@ -255,7 +255,7 @@ var edges = map[string]map[string]string{
 		"internal/execution": "decides about tasks", "internal/matching": "decides about workers",
 		"internal/order": "what a pilot is told", "internal/pilot/attempt": "decides about a pilot's stay",
 		"internal/reconcile": "decides about attempts", "plan": "sites, pilots, clusters", "resubmit": "what is asked for",
-		"sim/chance": "draws", root: "glideins, jobs, outcomes",
+		"sim/chance": "draws", "sim/queue": "decides how long pilots wait", root: "glideins, jobs, outcomes",
 	},
 	"sim/availability": {},
 	"sim/chance":       {},

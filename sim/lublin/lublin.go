@@ -66,7 +66,7 @@ func Draw(jobs, processors int, load float64, seed uint64) []queue.Job {
 	place(all, gaps, 1)
 	factor := 1.0
 	for range 20 { // the cycle makes what comes of a factor uneven
-		got := Load(all, processors)
+		got := queue.Load(all, processors)
 		if load <= 0 || got == 0 || math.Abs(got/load-1) < 1e-3 {
 			break
 		}
@@ -74,19 +74,6 @@ func Draw(jobs, processors int, load float64, seed uint64) []queue.Job {
 		place(all, gaps, factor)
 	}
 	return all
-}
-
-// Load is the share of a machine's processor time that jobs take, from the first to the last submission. They must be
-// in the order of their submission; of fewer than two it is 0.
-func Load(jobs []queue.Job, processors int) float64 {
-	if len(jobs) < 2 {
-		return 0
-	}
-	var work float64
-	for _, j := range jobs {
-		work += float64(j.Processors) * min(j.Runtime, j.Requested).Seconds()
-	}
-	return work / float64(processors) / (jobs[len(jobs)-1].Submit - jobs[0].Submit).Seconds()
 }
 
 // A drawing draws from a stream of random numbers.

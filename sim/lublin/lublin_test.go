@@ -105,7 +105,7 @@ func TestLoad(t *testing.T) {
 	for _, processors := range []int{1, 2, 5, 16, 100, 430, 5000} {
 		for _, load := range []float64{0.3, 0.7, 1.2} {
 			jobs := lublin.Draw(3000, processors, load, 7)
-			near(t, "load", lublin.Load(jobs, processors), load, 0.01)
+			near(t, "load", queue.Load(jobs, processors), load, 0.01)
 			before := time.Duration(0)
 			for i, j := range jobs {
 				if why := (queue.Machine{Processors: processors}).Refuses(j); why != "" || j.Submit < before || j.Runtime < 0 {
@@ -118,7 +118,7 @@ func TestLoad(t *testing.T) {
 			}
 		}
 	}
-	if load := lublin.Load(lublin.Draw(1, 10, 0.5, 1), 10); load != 0 {
+	if load := queue.Load(lublin.Draw(1, 10, 0.5, 1), 10); load != 0 {
 		t.Errorf("one job loads a machine by %g", load)
 	}
 }

@@ -96,3 +96,28 @@ func Replay(m Machine, jobs []Job) []Held {
 	})
 	return all
 }
+
+// Load is the share of a machine's processor time that jobs take, from the first to the last submission. They must be
+// in the order of their submission; of fewer than two it is 0.
+func Load(jobs []Job, processors int) float64 {
+	if len(jobs) < 2 {
+		return 0
+	}
+	var work float64
+	for _, j := range jobs {
+		work += float64(j.Processors) * min(j.Runtime, j.Requested).Seconds()
+	}
+	return work / float64(processors) / (jobs[len(jobs)-1].Submit - jobs[0].Submit).Seconds()
+}
+
+// States plays a background on a machine and returns the queue as it is at some instants, in their order, which is that
+// of time.
+func States(m Machine, background []Job, instants []time.Duration) []*Queue {
+	q := New(m, background)
+	all := make([]*Queue, len(instants))
+	for i, at := range instants {
+		q.Advance(at, nil)
+		all[i] = q.Clone()
+	}
+	return all
+}

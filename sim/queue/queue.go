@@ -104,28 +104,37 @@ func (q *Queue) Next() (at time.Duration, ok bool) {
 		at = min(at, q.ends.First().at)
 	}
 	if q.arrived < len(q.background) {
-		at = min(at, max(q.plan.now, q.background[q.arrived].Submit))
+		at = min(at, q.background[q.arrived].Submit)
 	}
-	return at, at < Open
+	return max(at, q.plan.now), at < Open
 }
 
-// Advance lets time pass until an instant, with all that happens then, and calls started, unless it is nil, for each
-// job that starts.
-func (q *Queue) Advance(to time.Duration, started func(j Job, at time.Duration)) {
-	for {
-		at, ok := q.Next()
-		if !ok || at > to {
-			break
-		}
-		q.plan.now = at
-		q.depart()
-		q.arrive()
-		if q.pending && q.pass <= at {
-			q.schedule(started)
-		}
+// Reach lets time pass until an instant, with all that happens before, and calls started, unless it is nil, for each
+// job that starts. What is submitted or finished then is there for the passes of that instant.
+func (q *Queue) Reach(to time.Duration, started func(j Job, at time.Duration)) {
+	for at, ok := q.Next(); ok && at < to; at, ok = q.Next() {
+		q.happen(at, started)
 	}
 	if to < Open {
 		q.plan.now = max(q.plan.now, to)
+	}
+}
+
+// Advance is Reach with all that happens at the instant, too.
+func (q *Queue) Advance(to time.Duration, started func(j Job, at time.Duration)) {
+	q.Reach(to, started)
+	for at, ok := q.Next(); ok && at <= to; at, ok = q.Next() {
+		q.happen(at, started)
+	}
+}
+
+// happen has happen what does at an instant, once: what starts then may end then, too.
+func (q *Queue) happen(at time.Duration, started func(j Job, at time.Duration)) {
+	q.plan.now = at
+	q.depart()
+	q.arrive()
+	if q.pending && q.pass <= at {
+		q.schedule(started)
 	}
 }
 
