@@ -34,6 +34,12 @@ func simulateCommand(p *printer) *cli.Command {
 			&cli.IntFlag{Name: "runs", Value: 1000, Usage: "play `N` outcomes; of one alone, print its record"},
 			errorFlag(),
 			&cli.Float64Flag{Name: "waits", Value: 1, Usage: "make all waits in queues `X` times as long"},
+			&cli.StringFlag{Name: "background", Usage: "do not draw waits: let pilots wait among the jobs of `WHAT`, " +
+				"a trace in SWF, or lublin:LOAD"},
+			&cli.StringFlag{Name: "queue-policy", Usage: "serve that queue by `POLICY`: fcfs, easy or conservative " +
+				"(default: easy)"},
+			&cli.IntFlag{Name: "cpus", Usage: "give the machine with that queue `N` cpus (default: as the trace's " +
+				"header says)"},
 			&cli.DurationFlag{Name: "deadline", Usage: "count what ends within `D` (default: the plan's deadline)"},
 			&cli.StringFlag{Name: "budget", Usage: "count what costs at most `AMOUNT` (default: the plan's budget)"},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "begin what is drawn at random with `N`"},
@@ -78,6 +84,9 @@ func simulate(c *cli.Context, p *printer) error {
 		return err
 	}
 	m.Waits = waits
+	if m.Among, err = readBackground(c, p, document); err != nil {
+		return err
+	}
 	if goal.Deadline == 0 {
 		goal.Deadline = document.Goal.Deadline
 	}
@@ -187,6 +196,8 @@ func showSummary(p *printer, s montecarlo.Summary, goal plan.Goal) error {
 	t := newTable(table.Row{"", "LEAST", "10 %", "MEDIAN", "90 %", "MOST"})
 	t.AppendRow(table.Row{"makespan", brief(s.Makespan.Least), brief(s.Makespan.P10), brief(s.Makespan.Median),
 		brief(s.Makespan.P90), brief(s.Makespan.Most)})
+	t.AppendRow(table.Row{"mean wait", brief(s.Wait.Least), brief(s.Wait.P10), brief(s.Wait.Median), brief(s.Wait.P90),
+		brief(s.Wait.Most)})
 	t.AppendRow(table.Row{"cost", priced(s.Cost.Least), priced(s.Cost.P10), priced(s.Cost.Median), priced(s.Cost.P90),
 		priced(s.Cost.Most)})
 	p.render(t)

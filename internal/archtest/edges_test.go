@@ -116,7 +116,8 @@ var edges = map[string]map[string]string{
 	"planner/montecarlo": {
 		"planner/baseline": "what plans are compared with",
 		"cost":             "what outcomes cost", "internal/execution": "the work that is played", "plan": "problems and plans",
-		"planner": "judges its plans", "sim": "plays them", root: "seconds",
+		"planner": "judges its plans", "sim": "plays them", "sim/chance": "draws instants", "sim/queue": "how pilots wait",
+		root: "seconds",
 	},
 	"internal/provision": {
 		"api": "requests for glideins", "clustering": "what of a job's hop is a task's", "cost": "what a revision is predicted to cost",
@@ -571,7 +572,8 @@ var edges = map[string]map[string]string{
 		"internal/input": "bounds the files that a command names", "internal/pause": "before it listens again", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
-		"planner/montecarlo": "verb simulate", "sim": "verb simulate",
+		"planner/montecarlo": "verb simulate", "sim": "verb simulate", "sim/lublin": "a background for it",
+		"sim/queue": "the queue of one", "sim/swf": "reads one",
 		"workflow":           "verb workflow",
 		"workflow/array":     "verb submit",
 		"workflow/clustered": "clusters what it converts",

@@ -18,6 +18,7 @@ type Model struct {
 	plan.Problem
 	Spread   sim.Spread    // of runtimes about their estimates
 	Waits    float64       // by which waits are multiplied; 0: 1
+	Among    *Background   // whose jobs pilots wait among, at each site; nil: waits are drawn
 	Exact    int           // outcomes that an exact share is counted in; 0: as many as Draws says
 	BreakOff time.Duration // when an outcome is broken off: as late as it is, it counts as not finished; 0: never
 
@@ -32,6 +33,7 @@ type Outcome struct {
 	Held     time.Duration // cpus × time
 	Work     time.Duration // of that, spent on tasks that were done
 	Requests int           // jobs submitted to sites
+	Wait     time.Duration // of those that started, in the mean
 	Finished bool          // every task is done
 }
 
@@ -69,7 +71,11 @@ func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 				return time.Duration(by * float64(once(shape, n)))
 			}
 		}
-		s.Sites = append(s.Sites, sim.Site{Site: x, Draw: draw})
+		site := sim.Site{Site: x, Draw: draw}
+		if m.Among != nil {
+			site.Batch = m.Among.of(x.Name+"/"+x.Queue, seed)
+		}
+		s.Sites = append(s.Sites, site)
 	}
 	m.join(&s)
 	s.Speed = slowdown(s.Sites)
@@ -121,11 +127,15 @@ func stream(seed uint64, n int) uint64 { return seed*0x9e3779b97f4a7c15 + uint64
 func (m Model) Of(t *sim.Trace) Outcome {
 	o := Outcome{Makespan: t.Makespan(), Finished: t.Ending == sim.Done}
 	o.Work = time.Duration(t.WorkOn(m.asked) * float64(time.Hour))
+	var started, waited time.Duration
 	for _, h := range t.Pilots {
 		if !m.asked(h) {
 			continue
 		}
-		if o.Requests++; h.For() == 0 {
+		if o.Requests++; h.Start >= 0 {
+			started, waited = started+1, waited+h.Start-h.Submit
+		}
+		if h.For() == 0 {
 			continue
 		}
 		q := plan.Pilot{Hosts: h.Hosts, CPUs: h.CPUs, End: corral.Seconds(h.For())}
@@ -133,5 +143,6 @@ func (m Model) Of(t *sim.Trace) Outcome {
 		o.Cost = o.Cost.Plus(money)
 		o.Held += time.Duration(h.Hosts*h.CPUs) * h.For()
 	}
+	o.Wait = waited / max(1, started)
 	return o
 }
