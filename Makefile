@@ -49,7 +49,7 @@ site_tests = $(call names_in,$(site_files))
 soak_files = $(shell grep -lE '^//go:build .*soak' $(tests))
 # Of them, those that compute for minutes in one goroutine: the race detector would make them ten times slower. It is in
 # their packages' other tests.
-counting_files = $(filter planner/% profile/% sim/% workflow/% bench/evidence/%,$(soak_files))
+counting_files = $(filter planner/% profile/% sim/% workflow/% bench/evidence/% bench/schedules/%,$(soak_files))
 daemon_files = $(filter-out $(counting_files),$(soak_files))
 # Those that make networks or mount file systems, which an ordinary user may not.
 refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|newHeaded|"mount"|newMachine' $(site_files) $(soak_files))))
@@ -65,7 +65,7 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build deb bin/test/plain bin/test/race networks debian htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles lint fmt clean
+	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-thesis bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -192,6 +192,9 @@ bench-ensembles: ## algorithms for ensembles beside the published figures; LONG=
 
 bench-schedules: build ## makespans of workflows beside the list schedule, clustered and not; DATA has the generator's
 	$(GO) run ./bench/schedules $(if $(DATA),-data $(DATA))
+
+bench-thesis: ## chapter 2 of the thesis simulated: workflows job by job and on pilots, beside the published figures
+	$(GO) run ./bench/schedules -thesis
 
 bench-streams: build htcondor ## tasks that stream through an HTCondor pool, beside a job for each of them
 	$(GO) run ./bench/streams -from "$$(scripts/htcondor)"

@@ -49,7 +49,7 @@ const look = 500 * time.Millisecond
 func eachAJob(ctx context.Context, a asleep) (time.Duration, error) {
 	began, tick := time.Now(), time.NewTicker(look)
 	defer tick.Stop()
-	q := queue{ctx: ctx, asleep: a, jobs: map[string]int{}, missing: make([]int, a.wf.Graph.Len())}
+	q := watched{ctx: ctx, asleep: a, jobs: map[string]int{}, missing: make([]int, a.wf.Graph.Len())}
 	for i := range q.missing {
 		if q.missing[i] = len(a.wf.Graph.Parents(i)); q.missing[i] == 0 {
 			q.submit(i)
@@ -66,8 +66,8 @@ func eachAJob(ctx context.Context, a asleep) (time.Duration, error) {
 	return time.Since(began), q.err
 }
 
-// A queue is the tasks of a workflow that are jobs of Slurm.
-type queue struct {
+// A watched is the tasks of a workflow that are jobs of Slurm.
+type watched struct {
 	asleep
 	ctx     context.Context
 	jobs    map[string]int // by their ids
@@ -76,7 +76,7 @@ type queue struct {
 }
 
 // submit makes a job of a task.
-func (q *queue) submit(i int) {
+func (q *watched) submit(i int) {
 	sleep := strconv.FormatFloat(q.times[i].Seconds(), 'f', 3, 64)
 	id, err := exec.CommandContext(q.ctx, "sbatch", "--parsable", "-n1", "-o/dev/null", "--wrap=sleep "+sleep).Output()
 	q.jobs[strings.TrimSpace(string(id))] = i
@@ -84,7 +84,7 @@ func (q *queue) submit(i int) {
 }
 
 // look submits what may begin since jobs have left the queue.
-func (q *queue) look() {
+func (q *watched) look() {
 	out, err := exec.CommandContext(q.ctx, "squeue", "-h", "-o%A").Output()
 	q.err = errors.Join(q.err, err)
 	there := map[string]bool{}

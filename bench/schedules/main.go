@@ -5,6 +5,7 @@
 //	go run ./bench/schedules -name LIGO -workers 4 # one of them
 //	go run ./bench/schedules -sim -clustering auto # simulated alone, in seconds
 //	go run ./bench/schedules -slurm 4              # a job of Slurm for each task, beside pilots there: 10 minutes
+//	go run ./bench/schedules -thesis               # chapter 2 of the thesis, simulated: half a minute
 //
 // The workflows are those of 200 tasks of Pegasus's workflow generator, as far as -data has them, and three of the
 // thesis (Juve 2012, ch. 2), made from its tables of profiles: Montage of 206 tasks, Broadband of 768, Epigenome of
@@ -42,7 +43,10 @@ type bench struct {
 	share   time.Duration // work ÷ workers
 	named   string        // part of the names of what is measured
 	simOnly bool
-	slurm   int // nodes of a Slurm on which the thesis's workflows are run job by job; 0: none
+	slurm   int  // nodes of a Slurm on which the thesis's workflows are run job by job; 0: none
+	thesis  bool // simulate chapter 2
+	tasks   int  // of its CyberShake
+	draws   int  // of its Epigenome
 
 	stdout, stderr io.Writer
 }
@@ -56,7 +60,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return rig.Misuse // flag has said why
 	}
 	measure := b.measure
-	if b.slurm > 0 {
+	switch {
+	case b.thesis:
+		measure = b.chapter2
+	case b.slurm > 0:
 		measure = b.beside
 	}
 	return rig.Code(stderr, "schedules", measure(ctx))
@@ -73,6 +80,9 @@ func parse(args []string, stdout, stderr io.Writer) (bench, error) {
 	f.StringVar(&b.named, "name", "", "only workflows whose `NAME` has this in it")
 	f.BoolVar(&b.simOnly, "sim", false, "simulate only")
 	f.IntVar(&b.slurm, "slurm", 0, "the thesis's workflows alone, job by job and on pilots, at a Slurm of `N` nodes")
+	f.BoolVar(&b.thesis, "thesis", false, "simulate the comparisons of the thesis's chapter 2")
+	f.IntVar(&b.tasks, "tasks", shakeTasks/100, "of its CyberShake, `N` tasks of 840,000, on as many cores less")
+	f.IntVar(&b.draws, "draws", 30, "of its Epigenome in blocks, `N` of other seeds")
 	rules := f.String("clustering", "none,runtime=200ms", "`RULES`, separated by commas")
 	workers := f.String("workers", "2,4,8,16", "`NUMBERS` of workers, separated by commas")
 	if err := f.Parse(args); err != nil {
@@ -91,8 +101,8 @@ func parse(args []string, stdout, stderr io.Writer) (bench, error) {
 		}
 		b.workers = append(b.workers, n)
 	}
-	if err == nil && (f.NArg() > 0 || b.share <= 0) {
-		err = errors.New("there are no arguments beside flags, and a share is positive")
+	if err == nil && (f.NArg() > 0 || b.share <= 0 || b.tasks < 1 || b.draws < 1) {
+		err = errors.New("there are no arguments beside flags, and a share and numbers are positive")
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "schedules: "+err.Error())

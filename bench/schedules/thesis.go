@@ -3,9 +3,13 @@ package main
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
+	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/sim/chance"
 	"github.com/corral-pilot/corral/workflow"
 )
 
@@ -44,26 +48,34 @@ var (
 	mapIndex       = kind{"mapIndex", 43.57, 0}
 	pileup         = kind{"pileup", 55.95, 0}
 	leastOfItsMean = 0.05 // that a task takes, where its kind is spread widely
+
+	// Of table 5.4: its counts are those of one site's workflow.
+	extractSGT = kind{"ExtractSGT", 110.58, 141.20}
+	seisSynth  = kind{"SeisSynth", 79.47, 70.86}
+	zipSeis    = kind{"ZipSeis", 265.73, 275.04}
+	pvcOkaya   = kind{"PVCOkaya", 0.55, 2.48}
+	zipPeakSA  = kind{"ZipPeakSA", 195.80, 237.99}
 )
 
 // A maker makes a workflow of kinds.
 type maker struct {
-	wf  *workflow.Workflow
-	b   *workflow.Builder
-	err error
+	wf   *workflow.Workflow
+	b    *workflow.Builder
+	seed uint64
+	err  error
 }
 
-func newMaker(name string) *maker {
+func newMaker(name string, seed uint64) *maker {
 	wf := &workflow.Workflow{Name: name}
-	return &maker{wf: wf, b: workflow.NewBuilder(wf, workflow.Options{})}
+	return &maker{wf: wf, b: workflow.NewBuilder(wf, workflow.Options{}), seed: seed}
 }
 
-// task adds one that waits for others, and returns its id. What it takes depends on nothing but its id.
+// task adds one that waits for others, and returns its id. What it takes depends on nothing but its id and the seed.
 func (m *maker) task(k kind, after ...string) (id string) {
 	id = fmt.Sprintf("%s-%d", k.name, len(m.wf.Tasks))
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(m.wf.Name + "/" + id))
-	took := max(leastOfItsMean*k.mean, k.mean+k.sd*rand.New(rand.NewPCG(1, h.Sum64())).NormFloat64())
+	took := max(leastOfItsMean*k.mean, k.mean+k.sd*rand.New(rand.NewPCG(m.seed, h.Sum64())).NormFloat64())
 	t := workflow.Task{ID: id, Name: k.name, Argv: []string{"sleep", "1"}}
 	t.Runtime = time.Duration(took * float64(time.Second))
 	if err := m.b.Add(t, workflow.Place{}); err != nil && m.err == nil {
@@ -93,7 +105,7 @@ func (m *maker) made() (*workflow.Workflow, error) {
 // montage projects images, fits each pair that overlaps, corrects their backgrounds and adds them up, in tiles where
 // they are many (§1.5.9).
 func montage(images, pairs, tiles int) (*workflow.Workflow, error) {
-	m := newMaker(fmt.Sprintf("Montage of the thesis, %d images", images))
+	m := newMaker(fmt.Sprintf("Montage of the thesis, %d images", images), 1)
 	projected := m.some(images, mProjectPP)
 	var fits []string
 	for apart := 1; len(fits) < pairs; apart += 7 { // neighbours in a row, then in others
@@ -121,7 +133,7 @@ func montage(images, pairs, tiles int) (*workflow.Workflow, error) {
 
 // broadband simulates earthquakes as stations see them, 16 tasks for each of both (§1.5.11).
 func broadband(scenarios, stations int) (*workflow.Workflow, error) {
-	m := newMaker(fmt.Sprintf("Broadband of the thesis, %d scenarios at %d stations", scenarios, stations))
+	m := newMaker(fmt.Sprintf("Broadband of the thesis, %d scenarios at %d stations", scenarios, stations), 1)
 	for range scenarios * stations {
 		for _, source := range []string{m.task(ursCreateSRF), m.task(ucsbCreateSRF)} {
 			low := m.task(ursLP, source)
@@ -134,8 +146,8 @@ func broadband(scenarios, stations int) (*workflow.Workflow, error) {
 }
 
 // epigenome maps the chunks of some lanes of a sequencer, each through a chain of four, and merges them (§1.5.12).
-func epigenome(lanes, chunks int) (*workflow.Workflow, error) {
-	m := newMaker(fmt.Sprintf("Epigenome of the thesis, %d chunks", chunks))
+func epigenome(lanes, chunks int, seed uint64) (*workflow.Workflow, error) {
+	m := newMaker(fmt.Sprintf("Epigenome of the thesis, %d chunks", chunks), seed)
 	var merged []string
 	for l := range lanes {
 		split := m.task(fastqSplit)
@@ -155,7 +167,7 @@ func ofTheThesis() (all []*workflow.Workflow, err error) {
 	for _, f := range []func() (*workflow.Workflow, error){
 		func() (*workflow.Workflow, error) { return montage(40, 120, 1) },
 		func() (*workflow.Workflow, error) { return broadband(6, 8) },
-		func() (*workflow.Workflow, error) { return epigenome(3, 512) },
+		func() (*workflow.Workflow, error) { return epigenome(3, 512, 1) },
 	} {
 		wf, err := f()
 		if err != nil {
@@ -168,3 +180,42 @@ func ofTheThesis() (all []*workflow.Workflow, err error) {
 
 // sixDegrees is the Montage of 6,062 tasks.
 func sixDegrees() (*workflow.Workflow, error) { return montage(1217, 3575, 16) }
+
+// cyberShake is a site's workflow of about so many tasks, in the proportions of table 5.4 (§1.5.10): seismograms are
+// synthesized of extracts, the peaks of each are found, and both are packed. Runtimes are lognormal, because their
+// deviations are as large as their means. It is as the simulator needs it, because 840,000 tasks have no use for names.
+func cyberShake(tasks int) asleep {
+	const extracts, synths, zips = 5939, 404_864, 78
+	part := func(of int) int { return max(1, of*tasks/(extracts+2*synths+2*zips)) }
+	wf := &workflow.Workflow{Name: fmt.Sprintf("CyberShake of the thesis, %d tasks", tasks)}
+	a := asleep{wf: wf}
+	var edges [][2]int
+	add := func(k kind, parents ...int) int {
+		i := len(a.times)
+		sigma := math.Sqrt(math.Log(1 + k.sd*k.sd/(k.mean*k.mean)))
+		took := k.mean * chance.Lognormal(sigma, 1, k.name, chance.Number(i))
+		length := time.Duration(took * float64(time.Second)).Round(time.Millisecond)
+		a.times = append(a.times, max(time.Millisecond, length))
+		wf.Tasks = append(wf.Tasks, workflow.Task{ID: strconv.Itoa(i)})
+		for _, p := range parents {
+			edges = append(edges, [2]int{p, i})
+		}
+		return i
+	}
+	var first []int
+	for range part(extracts) {
+		first = append(first, add(extractSGT))
+	}
+	n, groups := part(synths), part(zips)
+	for g := range groups {
+		var seismograms, peaks []int
+		for i := n * g / groups; i < n*(g+1)/groups; i++ {
+			seismograms = append(seismograms, add(seisSynth, first[i*len(first)/n]))
+			peaks = append(peaks, add(pvcOkaya, seismograms[len(seismograms)-1]))
+		}
+		add(zipSeis, seismograms...)
+		add(zipPeakSA, peaks...)
+	}
+	wf.Graph, _ = dag.New(len(a.times), edges) // no task waits for a later one
+	return a
+}

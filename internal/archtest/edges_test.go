@@ -545,7 +545,9 @@ var edges = map[string]map[string]string{
 	"bench/schedules": {
 		"api": "asks corrald", "bench/rig": "begins and ends, starts corrald", "clustering": "how tasks become jobs",
 		"dag": "list schedules", "internal/execution": "the work that is played",
-		"internal/personal": "names what every corrald has", "plan": "a cluster and a site", "sim": "plays workflows",
+		"internal/heap": "what happens next", "internal/personal": "names what every corrald has",
+		"plan": "a cluster and a site", "resubmit": "blocks that follow each other", "sim": "plays workflows",
+		"sim/chance": "draws runtimes", "sim/lublin": "draws other people's jobs", "sim/queue": "plays jobs one by one",
 		"workflow": "makes workflows", "workflow/format": "reads published ones", "workflow/wfformat": "writes them",
 		root: "runs and their reports",
 	},

@@ -5,6 +5,7 @@ package queue_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/corral-pilot/corral/sim/queue"
 )
@@ -26,7 +27,10 @@ func TestAllOfKTH(t *testing.T) {
 		queue.EASY:         {6837, 0, 21613},
 		queue.Conservative: {7251, 0, 23755},
 	} {
-		if got := figuresOf(queue.Replay(queue.Machine{Processors: 100, Policy: policy}, jobs)); got != want {
+		began := time.Now()
+		held := queue.Replay(queue.Machine{Processors: 100, Policy: policy}, jobs)
+		t.Logf("%s: %+v, in %s", policy, figuresOf(held), time.Since(began))
+		if got := figuresOf(held); got != want {
 			t.Errorf("%s: mean wait %d s, median %d s, 0.9 quantile %d s; want %+v", policy, got.mean, got.median, got.most, want)
 		}
 	}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/resubmit"
+	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/sim/queue"
+)
+
+// Blocks are pilots of so many hosts of one cpu, one after another. The next is asked for when the last has ended, as
+// in the thesis; or so that it overlaps the last by so much.
+type blocks struct {
+	hosts    int
+	walltime time.Duration // 0: one block, for as long as it takes
+	overlap  time.Duration
+}
+
+// A place is where blocks are asked for, and what that takes; the zero place gives them at once.
+type place struct {
+	setup, allocation time.Duration
+	queue             *queue.Queue // among whose jobs they wait; nil: nobody else is there
+}
+
+// endless is a walltime that no run reaches.
+const endless = 60 * 24 * time.Hour
+
+// leaves is how soon a block without a task ends: jobs are left that have no time in it, or none are left.
+const leaves = time.Minute
+
+// run plays a workflow on blocks, in a cluster, and returns how long it took from the beginning to the last task's end.
+func (b blocks) run(a asleep, rule clustering.Rule, at place, in plan.Cluster) (time.Duration, error) {
+	site := sim.Site{Batch: at.queue, Site: plan.Site{Name: "hpc", Hosts: b.hosts, Pilots: plan.Unlimited,
+		CPUs: plan.Unlimited, Walltime: plan.Unbounded, Overhead: at.allocation,
+		Host: corral.Resources{CPUs: 1, MemoryMiB: 1024, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited}}}
+	s := sim.Scenario{Work: a.spec(rule), Sites: []sim.Site{site}, Stall: endless, Cluster: sim.Cluster{Cluster: in}}
+	block := sim.Ask{Pilot: plan.Pilot{Site: "hpc", Hosts: b.hosts, CPUs: 1, MemoryMiB: 1024,
+		Walltime: corral.Seconds(cmp.Or(b.walltime, endless)), Submit: corral.Seconds(at.setup)}}
+	if b.overlap > 0 {
+		block.Overlap, block.Resubmit = b.overlap, resubmit.Policy{Mode: resubmit.Forever, Retries: 100}
+	}
+	if b.walltime == 0 {
+		s.Asks = []sim.Ask{block}
+	} else {
+		block.Idle = leaves
+		s.Control = oneAfterAnother(block)
+	}
+	t := sim.Run(s)
+	if t.Ending != sim.Done {
+		return 0, fmt.Errorf("%s on blocks of %d: %s %s", a.wf.Name, b.hosts, t.Ending, t.Why)
+	}
+	return t.Makespan(), nil
+}
+
+// oneAfterAnother asks for a block when none is left.
+func oneAfterAnother(block sim.Ask) sim.Control {
+	return func(now time.Duration, v sim.View) []sim.Ask {
+		for _, h := range v.Pilots {
+			if h.End < 0 {
+				return nil
+			}
+		}
+		if len(v.Pilots) == 0 && now > 0 {
+			return nil // it is asked for, and not submitted yet
+		}
+		return []sim.Ask{block}
+	}
+}
