@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/sim/queue"
 	"github.com/corral-pilot/corral/workflow/format"
 )
 
@@ -82,7 +83,7 @@ var choices = map[string][]string{
 	"slots": {"partitionable", "static"}, "inputs": {"copy", "link"}, "shell": shells(),
 	"progress":   progressForms,
 	"clustering": {"none", "horizontal=", "runtime=", "label", "vertical", "auto"},
-	"objective":  objectives(), "to": format.Written(),
+	"objective":  objectives(), "to": format.Written(), "queue-policy": wordsOf(queue.Policies),
 }
 
 // ofVerbs are the values of flags, and of arguments, that have other ones with each command: by the command's words and
