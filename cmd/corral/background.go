@@ -121,13 +121,13 @@ func tellBackground(p *printer, m queue.Machine, trace *swf.Trace, held []queue.
 	if trace.Exact > 0 {
 		p.say("jobs that request what they ran, because the trace does not say more: %d", trace.Exact)
 	}
-	var waited time.Duration
+	var mean float64 // a sum of many long waits is more than a Duration holds
 	jobs := make([]queue.Job, len(held))
 	for i, h := range held {
-		waited, jobs[i] = waited+h.Wait(), h.Job
+		mean += float64(h.Wait()) / float64(len(held))
+		jobs[i] = h.Job
 	}
-	mean := waited / time.Duration(len(held))
 	p.say("pilots wait among %d jobs on %d cpus, by %s: a load of %.2f, a mean wait of %s without the pilots",
 		len(held), m.Processors, m.Policy, queue.Load(jobs, m.Processors),
-		brief(corral.Seconds(mean.Round(time.Second))))
+		brief(corral.Seconds(time.Duration(mean).Round(time.Second))))
 }

@@ -74,7 +74,7 @@ func TestTooLargePilots(t *testing.T) {
 	m := montecarlo.Model{Problem: plan.Problem{Work: chain(t, 1, time.Minute), Sites: []plan.Site{site}},
 		Among: montecarlo.NewBackground(queue.Machine{Processors: 1, Policy: queue.FCFS}, nil)}
 	pl := &plan.Plan{Pilots: []plan.Pilot{{Site: "hpc", Hosts: 2, CPUs: 1, MemoryMiB: 100, Walltime: corral.Seconds(time.Hour)}}}
-	if all := m.Outcomes(pl, 3, 1); all[0].Finished || all[2].Requests != 0 {
+	if all := m.Outcomes(pl, 3, 1); all[0].Finished || all[2].Started != 0 {
 		t.Errorf("2 cpus of 1: %+v", all)
 	}
 }

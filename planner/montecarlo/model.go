@@ -33,6 +33,7 @@ type Outcome struct {
 	Held     time.Duration // cpus × time
 	Work     time.Duration // of that, spent on tasks that were done
 	Requests int           // jobs submitted to sites
+	Started  int           // of these
 	Wait     time.Duration // of those that started, in the mean
 	Finished bool          // every task is done
 }
@@ -127,13 +128,14 @@ func stream(seed uint64, n int) uint64 { return seed*0x9e3779b97f4a7c15 + uint64
 func (m Model) Of(t *sim.Trace) Outcome {
 	o := Outcome{Makespan: t.Makespan(), Finished: t.Ending == sim.Done}
 	o.Work = time.Duration(t.WorkOn(m.asked) * float64(time.Hour))
-	var started, waited time.Duration
+	var waited time.Duration
 	for _, h := range t.Pilots {
 		if !m.asked(h) {
 			continue
 		}
 		if o.Requests++; h.Start >= 0 {
-			started, waited = started+1, waited+h.Start-h.Submit
+			o.Started++
+			waited += h.Start - h.Submit
 		}
 		if h.For() == 0 {
 			continue
@@ -143,6 +145,6 @@ func (m Model) Of(t *sim.Trace) Outcome {
 		o.Cost = o.Cost.Plus(money)
 		o.Held += time.Duration(h.Hosts*h.CPUs) * h.For()
 	}
-	o.Wait = waited / max(1, started)
+	o.Wait = waited / time.Duration(max(1, o.Started))
 	return o
 }

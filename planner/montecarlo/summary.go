@@ -16,7 +16,7 @@ type Summary struct {
 	Finished float64 `json:"finished"` // share of outcomes in which every task was done; only these have a makespan
 
 	Makespan  Quantiles[corral.Seconds] `json:"makespan_s"`
-	Wait      Quantiles[corral.Seconds] `json:"mean_wait_s"` // of an outcome's pilots that started, in the mean
+	Wait      Quantiles[corral.Seconds] `json:"mean_wait_s"` // of pilots that started, of outcomes in which any did
 	CoreHours Quantiles[float64]        `json:"core_hours"`
 	Cost      Quantiles[cost.Amount]    `json:"cost"`
 	Waste     float64                   `json:"waste"` // of all outcomes together
@@ -64,7 +64,8 @@ func Summarize(all []Outcome, goal plan.Goal, unit cost.Unit) Summary {
 		s.Waste = 1 - float64(work)/float64(held)
 	}
 	s.Makespan = quantiles(done, func(o Outcome) corral.Seconds { return corral.Seconds(o.Makespan) })
-	s.Wait = quantiles(all, func(o Outcome) corral.Seconds { return corral.Seconds(o.Wait) })
+	started := slices.DeleteFunc(slices.Clone(all), func(o Outcome) bool { return o.Started == 0 })
+	s.Wait = quantiles(started, func(o Outcome) corral.Seconds { return corral.Seconds(o.Wait) })
 	s.CoreHours = quantiles(all, func(o Outcome) float64 { return o.Held.Hours() })
 	money := quantiles(all, func(o Outcome) cost.Money { return o.Cost })
 	in := func(m cost.Money) cost.Amount { return cost.Amount{Money: m, Unit: unit} }
