@@ -5,7 +5,7 @@
 //	go run ./bench/schedules -name LIGO -workers 4 # one of them
 //	go run ./bench/schedules -sim -clustering auto # simulated alone, in seconds
 //	go run ./bench/schedules -slurm 4              # a job of Slurm for each task, beside pilots there: 10 minutes
-//	go run ./bench/schedules -thesis               # chapter 2 of the thesis, simulated: half a minute
+//	go run ./bench/schedules -thesis               # chapter 2 of the thesis, simulated: a quarter of a minute
 //
 // The workflows are those of 200 tasks of Pegasus's workflow generator, as far as -data has them, and three of the
 // thesis (Juve 2012, ch. 2), made from its tables of profiles: Montage of 206 tasks, Broadband of 768, Epigenome of
