@@ -49,8 +49,8 @@ type Site struct {
 	Draw func(shape plan.Shape, n int) time.Duration
 
 	// Batch is the site's queue as the simulation finds it, with jobs of others; it is not changed. Pilots are jobs
-	// there, of all the cpus of their hosts, and wait as long as its policy lets them: Draw, Wait and CPUs do not
-	// count. nil: waits are drawn, and do not depend on what is held.
+	// there, of all the cpus of their hosts, and wait as long as its policy lets them: Draw and Wait do not count,
+	// and CPUs does for each alone. nil: waits are drawn, and do not depend on what is held.
 	Batch *queue.Queue
 
 	// Credentials are those that lead to the site, each from its NotBefore on until its NotAfter. They count from
