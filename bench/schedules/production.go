@@ -37,7 +37,7 @@ func (s *study) cyberShake(tasks int) error {
 	a := cyberShake(tasks)
 	part := float64(len(a.times)) / shakeTasks
 	for _, rate := range []float64{embedded.Rate, shakeRate, 10} {
-		p := production{tasks: len(a.times), cpus: max(1, int(shakeCPUs*part)), rate: rate * part}
+		p := production{tasks: len(a.times), cpus: max(1, int(shakeCPUs*part+0.5)), rate: rate * part}
 		t := sim.Run(sim.Scenario{Work: a.spec(clustering.Rule{}), Cluster: sim.Cluster{
 			Cluster: plan.Cluster{Rate: p.rate, Hop: embedded.Hop}}, Sites: []sim.Site{{Site: plan.Site{
 			Name: "ranger", Hosts: p.cpus, Pilots: plan.Unlimited, CPUs: plan.Unlimited, Walltime: plan.Unbounded,
