@@ -17,16 +17,15 @@ func drawAll(dir string, all map[string][]played, was map[value]float64) error {
 	q3 := func(s standing) float64 { return quantile(s.costs, 0.75) }
 	for how, panels := range all {
 		for _, f := range []struct {
-			figure, application, what, title, x, y string
-			of                                     func(standing) float64
-			times                                  float64
+			figure, application, what, title, x string
+			of                                  func(standing) float64
 		}{
-			{"6.7", "cybershake", "best", "CyberShake: share of cases with the best score", "factor of runtimes", "%", best, 1},
-			{"6.7", "montage", "best", "Montage: share of cases with the best score", "factor of runtimes", "%", best, 1},
-			{"6.8", "montage", "cost q3", "Montage: cost ÷ budget, upper quartile", "error of runtimes, %", "", q3, 1},
-			{"6.10", "montage", "cost q3", "Montage: cost ÷ budget, upper quartile", "delay of machines, s", "", q3, 1},
+			{"6.7", "cybershake", "best", "share of cases with the best score, %", "factor of runtimes", best},
+			{"6.7", "montage", "best", "share of cases with the best score, %", "factor of runtimes", best},
+			{"6.8", "montage", "cost q3", "cost ÷ budget, upper quartile", "error of runtimes, %", q3},
+			{"6.10", "montage", "cost q3", "cost ÷ budget, upper quartile", "delay of machines, s", q3},
 		} {
-			c := picture.Chart{Title: "Figure " + f.figure + ", " + how, Subtitle: f.title, X: f.x, Y: f.y}
+			c := picture.Chart{Title: "Figure " + f.figure + ", " + how, Subtitle: f.application, X: f.x, Y: f.title}
 			some := slices.DeleteFunc(slices.Clone(panels), func(p played) bool {
 				return p.figure != f.figure || p.application != f.application
 			})
