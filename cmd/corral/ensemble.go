@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -11,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
+	"github.com/corral-pilot/corral/internal/picture"
 	"github.com/corral-pilot/corral/internal/prospect"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/sim"
@@ -46,6 +48,9 @@ func ensembleFlags() []cli.Flag {
 		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "begin what is drawn at random with `N`"},
 		&cli.IntFlag{Name: "draws", Value: 5, Usage: "rehearse `N` outcomes where runtimes differ"},
 		&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
+		&cli.IntFlag{Name: "grid", Usage: "say it for `N` budgets and `N` deadlines, up to --budget and --deadline " +
+			"(default: to where nearly all are completed)"},
+		plotFlag("draw the machines over time, or the grid, into `FILE`.png or .svg"),
 	}
 }
 
@@ -92,11 +97,80 @@ func planEnsemble(c *cli.Context, p *printer) error {
 		}
 		all = append(all, work)
 	}
+	if n := c.Int("grid"); c.IsSet("grid") {
+		return ensembleGrid(c, p, all, in, n)
+	}
 	out, err := prospect.Of(all, in)
 	if err != nil {
 		return err
 	}
+	if file := c.String("plot"); file != "" {
+		if err := draw(file, machinesOf(out, c.Int("cpus"))); err != nil {
+			return err
+		}
+	}
 	return showProspect(p, out)
+}
+
+// The most budgets and deadlines of a grid: four hundred cells.
+const mostGrid = 20
+
+// ensembleGrid plays an ensemble with many budgets and deadlines.
+func ensembleGrid(c *cli.Context, p *printer, all ensemble.Ensemble, in prospect.Asked, n int) error {
+	if n < 2 || n > mostGrid {
+		return corral.ErrorAt(corral.Invalid, "--grid", "%d is not between 2 and %d", n, mostGrid)
+	}
+	cells, err := prospect.Grid(all, in, n)
+	if err != nil {
+		return err
+	}
+	if file := c.String("plot"); file != "" {
+		if err := draw(file, gridChart(cells, n)); err != nil {
+			return err
+		}
+	}
+	return p.print(cells, "", func() {
+		header := []string{"DEADLINE"}
+		for _, cell := range cells[:n] {
+			header = append(header, priced(cell.Budget))
+		}
+		g := newGrid(header)
+		for row := range slices.Chunk(cells, n) {
+			line := []any{brief(row[0].Deadline)}
+			for _, cell := range row {
+				line = append(line, fmt.Sprintf("%d (%s)", cell.Count, priced(cell.Cost)))
+			}
+			g.add(line)
+		}
+		g.write(p, p.lineWidth())
+		fmt.Fprintf(p.out, "\nof %d workflows so many are completed, by deadline and budget (for what they cost)\n",
+			len(all))
+	})
+}
+
+// gridChart draws how many workflows are completed over the budget, with a line for each deadline.
+func gridChart(cells []prospect.Cell, n int) picture.Chart {
+	chart := picture.Chart{Title: "Completed workflows", Subtitle: "by budget, for each deadline",
+		X: "budget (" + string(cells[0].Budget.Unit) + ")", Y: "workflows"}
+	for row := range slices.Chunk(cells, n) {
+		s := picture.Series{Name: brief(row[0].Deadline), Line: true, Dots: true}
+		for _, cell := range row {
+			s.At = append(s.At, picture.XY{X: cell.Budget.Money.Units(), Y: float64(cell.Count)})
+		}
+		chart.Series = append(chart.Series, s)
+	}
+	return chart
+}
+
+// machinesOf draws the machines that a plan holds over time.
+func machinesOf(out *prospect.Prospect, cpus int) picture.Staircase {
+	var spans []picture.Span
+	for _, m := range out.Machines {
+		spans = append(spans, picture.Span{From: m.From, To: m.End, CPUs: cpus})
+	}
+	return picture.Staircase{Title: "Machines", Since: "the ensemble's beginning", Held: picture.Sum(spans),
+		Deadline: out.Deadline, Subtitle: fmt.Sprintf("%d of %d workflows by %s, cost %s", out.Completed.Count(),
+			len(out.Workflows), out.Algorithm, out.Cost.Brief())}
 }
 
 // askedOf reads the flags.
@@ -109,11 +183,15 @@ func askedOf(c *cli.Context) (in prospect.Asked, err error) {
 	in.Chance = prospect.Chance{Delay: corral.Seconds(c.Duration("delay")), Failures: c.Float64("failures")}
 	in.Switches = prospect.Switches{BudgetTest: c.String("budget-test"), FitTest: c.String("fit-test"),
 		Tie: c.String("tie")}
-	if in.Budget, err = cost.ParseAmount(c.String("budget")); err != nil {
-		return in, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
+	if c.IsSet("budget") || !c.IsSet("grid") {
+		if in.Budget, err = cost.ParseAmount(c.String("budget")); err != nil {
+			return in, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
+		}
 	}
-	if in.Deadline, err = seconds(c, "deadline"); err != nil {
-		return in, err
+	if c.IsSet("deadline") || !c.IsSet("grid") {
+		if in.Deadline, err = seconds(c, "deadline"); err != nil {
+			return in, err
+		}
 	}
 	if in.Error, err = sim.ParseSpread(c.String("error")); err != nil {
 		return in, corral.ErrorAt(corral.Invalid, "--error", "%w", err)

@@ -25,7 +25,8 @@ func openPools(
 		Host:     s.poolAddress,
 		Releases: releases,
 		NewQueue: func(cluster corral.Cluster, tools condor.Tools, dir string) condorpool.Queue {
-			return schedd.New(lg.With("cluster", cluster.ID), schedd.Config{Tools: tools, Dir: dir})
+			return schedd.New(lg.With("cluster", cluster.ID), schedd.Config{Tools: tools, Dir: dir,
+				Lease: s.lease.job})
 		},
 		NewStream: func(
 			cluster corral.ClusterID, tools condor.Tools, dir string, glideins func() []corral.Worker,

@@ -118,6 +118,8 @@ func flags(l xdg.Layout) []cli.Flag {
 			Usage: "actions that are to fail, for tests (internal/fault)"},
 		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),
 			Usage: "how long a silent worker keeps its tasks"},
+		&cli.DurationFlag{Name: "job-lease", Value: 2 * time.Minute, EnvVars: variables("job-lease"),
+			Usage: "how long a silent worker of an HTCondor pool keeps its job, and a job waits for it"},
 		&cli.DurationFlag{Name: "poll", Value: 2 * time.Second, EnvVars: variables("poll"),
 			Usage: "how often a site is asked about jobs of which something is expected; a tenth of it just after a " +
 				"change, and down to once a minute while nothing is expected"},

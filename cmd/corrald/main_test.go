@@ -44,6 +44,7 @@ func TestUsage(t *testing.T) {
 		{"a port beyond all", []string{"--mirror-advertise", "login.example:70000"}, 2, "--mirror-advertise"},
 		{"no address", []string{"--pool-address", "0.0.0.0"}, 2, "--pool-address"},
 		{"a short lease", []string{"--lease", "10ms"}, 2, "--lease"},
+		{"a short lease of jobs", []string{"--job-lease", "10s"}, 2, "--job-lease"},
 		{"less than no cpus", []string{"--machine-cpus", "-1"}, 2, "--machine-cpus"},
 		{"TLS without a certificate", []string{"--tls-listen", ":8443"}, 2, "--tls-listen: needs --tls-cert and --tls-key"},
 		{"a certificate for nothing", []string{"--tls-cert", "/c", "--tls-key", "/k"}, 2, "--tls-listen"},

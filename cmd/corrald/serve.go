@@ -127,7 +127,7 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 	if err != nil {
 		return nil, err
 	}
-	clusters := gate.NewClusters(lg, db, key, dispatch.Config{Lease: s.lease})
+	clusters := gate.NewClusters(lg, db, key, dispatch.Config{Lease: s.lease.task})
 	port, err := newWorkerPort(lg, clusters, s)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,12 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
+// leastJobLease is that of HTCondor's jobs: they are renewed some times before they are over, at intervals of seconds.
+const leastJobLease = 20 * time.Second
+
+// leases are how long silent workers keep what they have: tasks, and jobs in HTCondor pools.
+type leases struct{ task, job time.Duration }
+
 // settings are corrald's flags, checked.
 type settings struct {
 	layout xdg.Layout
@@ -30,7 +36,7 @@ type settings struct {
 	runAs  string
 	pilot  string
 	binary []byte // the pilot
-	lease  time.Duration
+	lease  leases
 	upkeep upkeep
 	cpus   int // of this machine, for the site local; 0: all
 
@@ -85,7 +91,7 @@ func newSettings(c *cli.Context) (settings, error) {
 		worker: endpoint{c.String("worker-listen"), c.String("advertise")},
 		runAs:  c.String("run-as"),
 		pilot:  c.String("pilot"),
-		lease:  c.Duration("lease"),
+		lease:  leases{c.Duration("lease"), c.Duration("job-lease")},
 		upkeep: upkeepOf(c),
 		cpus:   c.Int("machine-cpus"),
 
@@ -111,8 +117,11 @@ func newSettings(c *cli.Context) (settings, error) {
 		const want = "want an IP address of this machine, such as 127.0.0.1"
 		return s, corral.ErrorAt(corral.Invalid, "--pool-address", want)
 	}
-	if s.lease < time.Second {
-		return s, corral.ErrorAt(corral.Invalid, "--lease", "%s is shorter than 1s", s.lease)
+	if s.lease.task < time.Second {
+		return s, corral.ErrorAt(corral.Invalid, "--lease", "%s is shorter than 1s", s.lease.task)
+	}
+	if s.lease.job < leastJobLease {
+		return s, corral.ErrorAt(corral.Invalid, "--job-lease", "%s is shorter than %s", s.lease.job, leastJobLease)
 	}
 	if err := s.upkeep.check(); err != nil {
 		return s, err

@@ -16,7 +16,7 @@ import (
 // The same on an HTCondor cluster, whose schedd is one more that may die.
 func TestKillsCondor(t *testing.T) {
 	t.Parallel()
-	u := newCondorUser(t)
+	u := newCondorUser(t, "CORRALD_JOB_LEASE=20s") // which a worker that dies costs
 	u.startPool(t)
 	m := matrix{user: u.user, cluster: "mine", workers: 2, flags: []string{"--clustering", "horizontal=10"},
 		glidein: []string{"--site", "here", "--cluster", "mine", "--cpus", "2", "--memory", "1GiB"}}
