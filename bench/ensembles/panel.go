@@ -37,12 +37,14 @@ type standing struct {
 	algorithm        string
 	best, strict     float64 // shares of the cases in which it has the best score, and alone
 	over             float64 // in which it costs more than the budget
+	asGood           float64 // in which its score is no worse than that of WA-DPDS
 	costs, makespans []float64
 }
 
 // standings plays a panel.
 func (d desk) standings(n panel, algorithms []algorithm) []standing {
 	all, cases := make([]standing, len(algorithms)), 0.0
+	aware := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == "WA-DPDS" })
 	d.sweep(n.family, n.chance(d.draws), algorithms, func(p problem, results []result) {
 		top := slices.MaxFunc(results, func(a, b result) int { return a.score.Compare(b.score) }).score
 		cases++
@@ -59,6 +61,9 @@ func (d desk) standings(n panel, algorithms []algorithm) []standing {
 			if r.cost > p.budget {
 				s.over++
 			}
+			if r.score.Compare(results[aware].score) >= 0 {
+				s.asGood++
+			}
 			if r.score == top {
 				s.best++
 				if alone == 1 {
@@ -70,6 +75,7 @@ func (d desk) standings(n panel, algorithms []algorithm) []standing {
 	for i, a := range algorithms {
 		s := &all[i]
 		s.algorithm, s.best, s.strict, s.over = a.name, s.best/cases, s.strict/cases, s.over/cases
+		s.asGood /= cases
 		slices.Sort(s.costs)
 		slices.Sort(s.makespans)
 	}
@@ -89,9 +95,9 @@ func whisker(sorted []float64) float64 {
 
 // head begins a table of standings.
 func head(w io.Writer) {
-	fmt.Fprintln(w, "| figure | application | ensemble | x | algorithm | best, % | alone, % | over budget, % |"+
-		" cost ÷ budget: quartiles, whisker | makespan ÷ deadline: median |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| figure | application | ensemble | x | algorithm | best, % | alone, % |"+
+		" no worse than WA-DPDS, % | over budget, % | cost ÷ budget: quartiles, whisker | makespan ÷ deadline: median |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|")
 }
 
 // show prints how algorithms did, with what was published in brackets.
@@ -104,9 +110,9 @@ func (n panel) show(w io.Writer, all []standing, published map[value]float64) {
 			}
 			return " (" + fmt.Sprintf(format, v) + ")"
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %d | %s | %.1f%s | %.1f | %.1f | %.3f%s %.3f%s %.3f%s %.3f%s | %.3f%s |\n",
+		fmt.Fprintf(w, "| %s | %s | %s | %d | %s | %.1f%s | %.1f | %.1f | %.1f | %.3f%s %.3f%s %.3f%s %.3f%s | %.3f%s |\n",
 			n.figure, n.application, n.kind, n.x, s.algorithm, 100*s.best, was("best", "%.1f"), 100*s.strict,
-			100*s.over,
+			100*s.asGood, 100*s.over,
 			quantile(s.costs, 0.25), was("cost q1", "%.3f"), quantile(s.costs, 0.5), was("cost median", "%.3f"),
 			quantile(s.costs, 0.75), was("cost q3", "%.3f"), whisker(s.costs), was("cost whisker", "%.3f"),
 			quantile(s.makespans, 0.5), was("makespan median", "%.3f"))
@@ -122,6 +128,15 @@ func (d desk) panels(figure string) (all []panel) {
 		for _, application := range []string{"sipht", "ligo", "epigenomics", "montage", "cybershake"} {
 			for _, kind := range ensemble.Kinds {
 				all = append(all, panel{figure: figure, family: family{application, kind, 1}, x: 1})
+			}
+		}
+	case "late": // runtimes err and machines are late, by what the rehearsal and the guard are judged
+		for _, application := range []string{"sipht", "ligo", "epigenomics", "montage", "cybershake"} {
+			for _, kind := range ensemble.Kinds {
+				for _, e := range []int{20, 50} {
+					all = append(all, panel{figure: figure, family: family{application, kind, 1}, x: e,
+						spread: sim.Spread{Law: "uniform", Size: float64(e) / 100}, delay: 300 * time.Second})
+				}
 			}
 		}
 	case "6.7":

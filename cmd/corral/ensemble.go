@@ -255,6 +255,13 @@ func showProspect(p *printer, out *prospect.Prospect) error {
 		fmt.Fprintf(p.out, "as published, what is admitted counts as completed; by the deadline: %d\n",
 			out.InTime.Count())
 	}
+	if o := out.Other; o != nil {
+		over := ""
+		if !o.WithinBudget {
+			over = ", more than the budget"
+		}
+		fmt.Fprintf(p.out, "by the published rules: %d workflows for %s%s\n", o.Completed.Count(), priced(o.Cost), over)
+	}
 	if !out.WithinBudget {
 		fmt.Fprintln(p.out, "that is more than the budget")
 	}

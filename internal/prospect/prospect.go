@@ -30,6 +30,14 @@ type Prospect struct {
 	Workflows  []Workflow  `json:"workflows"`
 	Machines   []Machine   `json:"vms"`
 	Candidates []Candidate `json:"candidates,omitempty"` // of a rehearsal, the best first
+	Other      *Other      `json:"as_published,omitempty"`
+}
+
+// Other is what the rules of the authors' program would come to in place of ours.
+type Other struct {
+	Completed    ensemble.Score `json:"completed"` // by the deadline, whatever it costs
+	Cost         cost.Amount    `json:"cost"`
+	WithinBudget bool           `json:"within_budget"`
 }
 
 // Losses are attempts at tasks that came to nothing.
@@ -89,6 +97,9 @@ func Of(e ensemble.Ensemble, in Asked) (*Prospect, error) {
 		done := out.Completed[k] == '1'
 		out.Workflows = append(out.Workflows, Workflow{w.Name, len(w.Tasks), done, reason(done, outcome.Reasons[k])})
 	}
+	if !in.Published && in.Algorithm != Rehearsal {
+		out.Other = in.published(s)
+	}
 	for _, h := range outcome.Held {
 		out.Machines = append(out.Machines, Machine{corral.Seconds(h.Asked), corral.Seconds(h.From),
 			corral.Seconds(h.Ready), corral.Seconds(h.End), terms.Cost(h.End - h.From)})
@@ -119,6 +130,13 @@ func (in Asked) play(s cloud.Scenario, out *Prospect) cloud.Outcome {
 		return cloud.Online(s, all[0].Policy)
 	}
 	return cloud.Online(s, in.dynamic(s.Terms))
+}
+
+// published plays the same by the authors' rules.
+func (in Asked) published(s cloud.Scenario) *Other {
+	in.Published = true
+	o := in.play(s, &Prospect{})
+	return &Other{o.Completed, cost.Amount{Money: o.Cost, Unit: in.Budget.Unit}, o.Cost <= in.Budget.Money}
 }
 
 // static plans with SPSS, and plays the plan: to the letter as published, else under its guard. As published what is
