@@ -80,8 +80,8 @@ func (p played) published(was map[value]float64) bool {
 
 // missed lists where what is ours falls short (corral-thesis, F80; docs/ensembles.md): the rehearsal is to be no worse
 // than all others in 99 of 100 cases in which nothing errs and machines are there at once, and in 90 where runtimes err
-// by 20 % and machines are 300 s late. A guarded plan is to be no worse than WA-DPDS in 80 where runtimes err by half. No
-// budget may be exceeded.
+// by 20 % and machines are 300 s late. A guarded plan is to be no worse than WA-DPDS in 80 where runtimes err by half.
+// No budget may be exceeded.
 func missed(all []played) (claims []string) {
 	say := func(format string, args ...any) { claims = append(claims, fmt.Sprintf(format, args...)) }
 	exact, off, guarded := &mean{}, &mean{}, &mean{}

@@ -60,7 +60,6 @@ func execute(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return rig.Code(stderr, "ensembles", err)
 	}
-	ok := true
 	all := map[string][]played{} // :: rules → panels
 	for _, how := range strings.Split(*rules, ",") {
 		algorithms, known := map[string][]algorithm{"published": asPublished, "corrected": corrected}[how]
@@ -81,22 +80,19 @@ func execute(_ context.Context, args []string, stdout, stderr io.Writer) int {
 			}
 		}
 	}
-	for _, broken := range append(d.broken(all["published"], was), missed(all["corrected"])...) {
-		fmt.Fprintf(stderr, "ensembles: %s\n", broken)
-		ok = false
-	}
+	wrong := append(d.broken(all["published"], was), missed(all["corrected"])...)
 	if slices.Contains(strings.Split(*figures, ","), "6.12") && !d.pace() {
-		fmt.Fprintf(stderr, "ensembles: planning takes longer than %s, or grows faster than tasks^%g\n", mostPlanning,
-			mostExponent)
-		ok = false
+		wrong = append(wrong, fmt.Sprintf("planning takes longer than %s, or grows faster than tasks^%g", mostPlanning,
+			mostExponent))
+	}
+	for _, what := range wrong {
+		fmt.Fprintf(stderr, "ensembles: %s\n", what)
 	}
 	if *plots != "" {
-		if err := drawAll(*plots, all, was); err != nil {
-			return rig.Code(stderr, "ensembles", err)
-		}
+		err = drawAll(*plots, all, was)
 	}
-	if !ok {
+	if err == nil && len(wrong) > 0 {
 		return 1
 	}
-	return 0
+	return rig.Code(stderr, "ensembles", err)
 }

@@ -96,7 +96,8 @@ func whisker(sorted []float64) float64 {
 // head begins a table of standings.
 func head(w io.Writer) {
 	fmt.Fprintln(w, "| figure | application | ensemble | x | algorithm | best, % | alone, % |"+
-		" no worse than WA-DPDS, % | over budget, % | cost ÷ budget: quartiles, whisker | makespan ÷ deadline: median |")
+		" no worse than WA-DPDS, % | over budget, % | cost ÷ budget: quartiles, whisker |"+
+		" makespan ÷ deadline: median |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|")
 }
 
@@ -110,7 +111,8 @@ func (n panel) show(w io.Writer, all []standing, published map[value]float64) {
 			}
 			return " (" + fmt.Sprintf(format, v) + ")"
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %d | %s | %.1f%s | %.1f | %.1f | %.1f | %.3f%s %.3f%s %.3f%s %.3f%s | %.3f%s |\n",
+		fmt.Fprintf(w, "| %s | %s | %s | %d | %s | %.1f%s | %.1f | %.1f | %.1f |"+
+			" %.3f%s %.3f%s %.3f%s %.3f%s | %.3f%s |\n",
 			n.figure, n.application, n.kind, n.x, s.algorithm, 100*s.best, was("best", "%.1f"), 100*s.strict,
 			100*s.asGood, 100*s.over,
 			quantile(s.costs, 0.25), was("cost q1", "%.3f"), quantile(s.costs, 0.5), was("cost median", "%.3f"),
