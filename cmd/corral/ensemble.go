@@ -14,7 +14,6 @@ import (
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/internal/picture"
 	"github.com/corral-pilot/corral/internal/prospect"
-	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/sim"
 )
 
@@ -82,18 +81,20 @@ func planEnsemble(c *cli.Context, p *printer) error {
 		if err != nil {
 			return err
 		}
-		work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
-		for i, t := range w.Tasks {
-			runtime, ok := t.Estimated()
-			if !ok && !c.IsSet("default-runtime") {
+		fallback := map[string]time.Duration{}
+		for _, t := range w.Tasks {
+			if _, ok := t.Estimated(); ok {
+				continue
+			}
+			if c.Duration("default-runtime") <= 0 {
 				return corral.ErrorAt(corral.Unsatisfiable, file,
 					"task %.80s has no estimate: give one, or --default-runtime", t.ID)
 			}
-			if !ok {
-				runtime = c.Duration("default-runtime")
-			}
-			work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Needs: t.Resources,
-				Runtime: max(0, runtime).Round(time.Millisecond)}
+			fallback[t.ID] = c.Duration("default-runtime")
+		}
+		work := workWith(fallback, w, false)
+		for i := range work.Tasks {
+			work.Tasks[i].Runtime = work.Tasks[i].Runtime.Round(time.Millisecond)
 		}
 		all = append(all, work)
 	}
