@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/corral-pilot/corral/cost"
@@ -70,6 +71,26 @@ type Claim struct {
 	Runtime  time.Duration // of all its tasks, one after the other
 	Path     time.Duration // its critical path
 	Begun    time.Duration // that those tasks take which have not ended, running ones in full, of workflows begun
+}
+
+// Late says why a workflow cannot be completed in the time that is left, or nothing: its critical path is longer (trap
+// T27).
+func (c Claim) Late(left time.Duration) string {
+	if left = max(0, left); c.Path <= left {
+		return ""
+	}
+	return fmt.Sprintf("its critical path takes %s, and the deadline is in %s", c.Path, left)
+}
+
+// Dear says why a workflow cannot be paid, or nothing. The money is what can be spent on running tasks from now on;
+// what was begun takes its part of it. The rest has to be more than what the workflow's tasks cost (Juve 2012,
+// Algorithm 3).
+func (c Claim) Dear(t Terms, money cost.Money) string {
+	price, rest := t.Of(c.Runtime), money-t.Of(c.Begun)
+	if price < rest {
+		return ""
+	}
+	return fmt.Sprintf("its tasks cost %s at least, and %s is left for them", price, max(0, rest))
 }
 
 // A Policy decides about machines and workflows.

@@ -59,7 +59,11 @@ var corrected = []algorithm{
 	{"SPSS, guarded", func(p problem) result {
 		r := spss.Default(p.budget, p.Deadline, p.Terms)
 		r.Delay = p.expected.Delay
-		return p.online(spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble)))
+		g := spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble))
+		if p.expected.Spread.Law != "" {
+			return p.online(g.Shared())
+		}
+		return p.online(g)
 	}},
 	{"rehearsal", func(p problem) result {
 		return p.online(rehearsal.Choose(p.rehearsed())[0].Policy)

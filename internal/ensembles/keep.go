@@ -134,7 +134,7 @@ func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	for _, m := range s.Row.Members {
 		waits = waits || m.Standing == record.Waiting
 	}
-	if waits && c.direction.Patient {
+	if waits {
 		if s.Begun, err = c.begun(ctx, s); err != nil {
 			return 0, err
 		}

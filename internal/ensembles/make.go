@@ -84,14 +84,9 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 	for k, w := range d.Problem.Ensemble {
 		x.Row.Members = append(x.Row.Members, record.Member{Workflow: flows[k].Name, Tasks: len(w.Tasks),
 			Runtime: corral.Seconds(ensemble.Runtime(w)), Standing: record.Waiting})
-		x.Runs[k].Options.Priority = -k
 	}
-	if choice.Algorithm == rehearsal.SPSS {
-		err = x.prioritise(flows, choice.Policy(d.Problem), d.Problem.Deadline)
-	}
-	if err == nil {
-		x.Row.Choice, err = json.Marshal(choice)
-	}
+	x.prioritise(choice.Policy(d.Problem))
+	x.Row.Choice, err = json.Marshal(choice)
 	return x, err
 }
 
@@ -112,28 +107,16 @@ func runOf(in api.NewEnsemble, m api.NewMember) api.NewRun {
 	return r
 }
 
-// steps is into how many steps of priority a static plan's starts are divided: as many as HTCondor tells apart.
-const steps = 1000
-
-// prioritise gives tasks priorities by their planned starts, whatever workflow they are of: what is planned earlier
-// goes first.
-func (x Drafted) prioritise(flows []*workflow.Workflow, p ensemble.Policy, deadline time.Duration) error {
-	for k, flow := range flows {
-		for i := range flow.Tasks {
-			c := workflow.Control{}
-			if flow.Tasks[i].Control != nil {
-				c = *flow.Tasks[i].Control
-			}
-			c.Priority = -int(p.Place(k, i) * steps / int64(deadline))
-			flow.Tasks[i].Control = &c
-		}
-		var document bytes.Buffer
-		if err := wfformat.Write(&document, flow); err != nil {
-			return err
-		}
-		x.Runs[k].Workflow, x.Runs[k].Options.Priority = document.Bytes(), 0
+// prioritise gives runs the order in which the policy has their tasks in the queue.
+func (x Drafted) prioritise(p ensemble.Policy) {
+	order := make([]int, len(x.Runs))
+	for k := range order {
+		order[k] = k
 	}
-	return nil
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.Place(a, 0), p.Place(b, 0)) })
+	for place, k := range order {
+		x.Runs[k].Options.Priority = -place
+	}
 }
 
 // pilots says which pilots an ensemble may have at a site.

@@ -145,8 +145,10 @@ func (in Asked) static(s cloud.Scenario, out *Prospect) cloud.Outcome {
 	r := in.spss(s.Terms)
 	p := r.Make(s.Ensemble)
 	out.PlanCost = &cost.Amount{Money: p.Cost, Unit: in.Budget.Unit}
-	if !in.Published {
-		return cloud.Online(s, spss.NewGuard(r, s.Ensemble, p))
+	if g := spss.NewGuard(r, s.Ensemble, p); !in.Published && in.Error.Law != "" {
+		return cloud.Online(s, g.Shared())
+	} else if !in.Published {
+		return cloud.Online(s, g)
 	}
 	o := cloud.Bound(s, p)
 	out.Completed, out.InTime = ensemble.ScoreOf(p.Admitted), o.Completed

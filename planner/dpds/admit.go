@@ -1,8 +1,6 @@
 package dpds
 
 import (
-	"fmt"
-
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
 )
@@ -16,14 +14,11 @@ func (r Rules) Admit(v ensemble.View, c ensemble.Claim) ensemble.Verdict {
 	if !r.Aware {
 		return ensemble.Verdict{Begin: true}
 	}
-	if left := max(0, r.Deadline-v.Now); r.Fixes.Path && c.Path > left {
-		return ensemble.Verdict{Never: true,
-			Reason: fmt.Sprintf("its critical path takes %s, and the deadline is in %s", c.Path, left)}
+	if why := c.Late(r.Deadline - v.Now); r.Fixes.Path && why != "" {
+		return ensemble.Verdict{Never: true, Reason: why}
 	}
-	price, money := r.Terms.Of(c.Runtime), r.money(v)-r.Terms.Of(c.Begun)-r.Margin
-	if price >= money {
-		return ensemble.Verdict{Never: !r.Fixes.Again,
-			Reason: fmt.Sprintf("its tasks cost %s at least, and %s is left for them", price, max(0, money))}
+	if why := c.Dear(r.Terms, r.money(v)-r.Margin); why != "" {
+		return ensemble.Verdict{Never: !r.Fixes.Again, Reason: why}
 	}
 	return ensemble.Verdict{Begin: true}
 }

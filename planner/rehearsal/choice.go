@@ -25,13 +25,15 @@ type Choice struct {
 	Machines  int            `json:"machines,omitempty"` // at first; of spss the plan says
 	Alpha     ensemble.Share `json:"alpha,omitempty"`    // of spss: its weight,
 	Delay     corral.Seconds `json:"delay_s,omitempty"`  // the delay that machines are planned with,
-	Reserve   ensemble.Share `json:"reserve,omitempty"`  // and by how much longer tasks are
+	Reserve   ensemble.Share `json:"reserve,omitempty"`  // and by how much longer tasks are;
+	Shared    bool           `json:"shared,omitempty"`   // no machine keeps its planned tasks
 }
 
 // Default returns what an algorithm is run with by default for a problem.
 func Default(algorithm string, p Problem) Choice {
 	if algorithm == SPSS {
-		return Choice{Algorithm: SPSS, Alpha: spss.Default(p.Budget, p.Deadline, p.Terms).Alpha,
+		return Choice{Algorithm: SPSS, Shared: p.Shared || p.Spread.Law != "",
+			Alpha: spss.Default(p.Budget, p.Deadline, p.Terms).Alpha,
 			Delay: corral.Seconds(p.Delay)}
 	}
 	return Choice{Algorithm: algorithm, Machines: p.most(p.Terms.Machines(p.Budget, p.Deadline))}
@@ -48,7 +50,11 @@ func (p Problem) most(n int) int {
 // String names the choice with its parameters.
 func (c Choice) String() string {
 	if c.Algorithm == SPSS {
-		return fmt.Sprintf("spss alpha=%s delay=%s reserve=%s", c.Alpha, c.Delay, c.Reserve)
+		name := "spss"
+		if c.Shared {
+			name = "spss, shared,"
+		}
+		return fmt.Sprintf("%s alpha=%s delay=%s reserve=%s", name, c.Alpha, c.Delay, c.Reserve)
 	}
 	return fmt.Sprintf("%s machines=%d", c.Algorithm, c.Machines)
 }
@@ -60,7 +66,7 @@ func (c Choice) Policy(p Problem) ensemble.Policy {
 		r.Alpha, r.Delay, r.Reserve = c.Alpha, time.Duration(c.Delay), c.Reserve
 		g := spss.NewGuard(r, p.Ensemble, r.Make(p.Ensemble))
 		g.Interval, g.Leaving = cmp.Or(p.Interval, g.Interval), p.Leaving
-		if p.Shared {
+		if c.Shared {
 			return g.Shared()
 		}
 		return g

@@ -126,7 +126,13 @@ func (p Problem) static() (all []Choice) {
 	for _, delay := range p.delays() {
 		for _, reserve := range p.reserves() {
 			for _, alpha := range []ensemble.Share{700_000, 0, ensemble.Whole} {
-				all = append(all, Choice{Algorithm: SPSS, Alpha: alpha, Delay: corral.Seconds(delay), Reserve: reserve})
+				c := Choice{Algorithm: SPSS, Alpha: alpha, Delay: corral.Seconds(delay), Reserve: reserve, Shared: true}
+				if p.Shared || p.Draws > 0 && reserve == 0 {
+					all = append(all, c)
+				}
+				if c.Shared = false; !p.Shared {
+					all = append(all, c)
+				}
 			}
 		}
 	}

@@ -54,10 +54,6 @@ func (g *Guard) Own(workflow, task int) (machine int, start time.Duration) {
 	return o.machine, o.start
 }
 
-// Shared is the guard where no machine keeps its planned tasks: whatever is free takes the next one in the order of
-// planned starts.
-func (g *Guard) Shared() ensemble.Policy { return struct{ ensemble.Policy }{g} }
-
 // Tasks returns what is planned on a machine, in its order.
 func (g *Guard) Tasks(machine int) [][2]int { return g.tasks[machine] }
 

@@ -28,6 +28,9 @@ func TestTheGuardKeepsTheBudget(t *testing.T) {
 		if got := cloud.Online(x.Scenario, spss.NewGuard(r, x.Ensemble, plan)); got.Cost > x.budget {
 			rt.Fatalf("cost %s of %s: %+v", got.Cost, x.budget, got.Held)
 		}
+		if got := cloud.Online(x.Scenario, spss.NewGuard(r, x.Ensemble, plan).Shared()); got.Cost > x.budget {
+			rt.Fatalf("shared, cost %s of %s: %+v", got.Cost, x.budget, got.Held)
+		}
 		x.Runtime, x.Fails, x.Speed = nil, nil, nil
 		x.Delay = func(int) time.Duration { return r.Delay }
 		got := cloud.Online(x.Scenario, spss.NewGuard(r, x.Ensemble, plan))
