@@ -57,6 +57,8 @@ func ensembleFlags() []cli.Flag {
 func switchFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "published", Usage: "use the rules of the authors' program"},
+		&cli.StringSliceFlag{Name: "without", Usage: "leave the `CORRECTION` out: afford, again, booting, finish, " +
+			"half, idle, leaving or path of the dynamic algorithms, guard or delay of spss; may be repeated"},
 		&cli.StringFlag{Name: "budget-test", Usage: "spss: `TEST` of a plan's cost: lt, below the budget, or le"},
 		&cli.StringFlag{Name: "fit-test", Usage: "spss: `TEST` of a task's end: lt, before what follows, or le, at it"},
 		&cli.StringFlag{Name: "tie", Usage: "spss: `WHICH` of equal machines is taken: first or last"},
@@ -183,7 +185,7 @@ func askedOf(c *cli.Context) (in prospect.Asked, err error) {
 		Walltime: corral.Seconds(c.Duration("walltime"))}
 	in.Chance = prospect.Chance{Delay: corral.Seconds(c.Duration("delay")), Failures: c.Float64("failures")}
 	in.Switches = prospect.Switches{BudgetTest: c.String("budget-test"), FitTest: c.String("fit-test"),
-		Tie: c.String("tie")}
+		Tie: c.String("tie"), Without: c.StringSlice("without")}
 	if c.IsSet("budget") || !c.IsSet("grid") {
 		if in.Budget, err = cost.ParseAmount(c.String("budget")); err != nil {
 			return in, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)

@@ -72,6 +72,7 @@ type Switches struct {
 	Interval                  *time.Duration
 	Margin                    *cost.Money
 	BudgetTest, FitTest, Tie  string
+	Without                   []string // corrections that are left out
 }
 
 // check refuses what cannot be played.
@@ -101,6 +102,9 @@ func (in Asked) check(unit cost.Unit) error {
 	case in.Resource == Pilots && in.Algorithm == SPSS:
 		return corral.ErrorAt(corral.Invalid, "--algorithm", "%s plans machines that are held for as long as one "+
 			"likes, and pilots have a walltime: use %s, %s, %s or %s", in.Algorithm, Rehearsal, WADPDS, DPDS, SPDS)
+	}
+	if err := in.checkWithout(); err != nil {
+		return err
 	}
 	for flag, x := range map[string]string{"--budget-test": in.BudgetTest, "--fit-test": in.FitTest} {
 		if x != "" && x != LessThan && x != AtMost {

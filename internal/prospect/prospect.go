@@ -145,13 +145,17 @@ func (in Asked) static(s cloud.Scenario, out *Prospect) cloud.Outcome {
 	r := in.spss(s.Terms)
 	p := r.Make(s.Ensemble)
 	out.PlanCost = &cost.Amount{Money: p.Cost, Unit: in.Budget.Unit}
-	if g := spss.NewGuard(r, s.Ensemble, p); !in.Published && in.Error.Law != "" {
+	switch g := spss.NewGuard(r, s.Ensemble, p); {
+	case in.lacks(guarded):
+	case in.Error.Law != "":
 		return cloud.Online(s, g.Shared())
-	} else if !in.Published {
+	default:
 		return cloud.Online(s, g)
 	}
 	o := cloud.Bound(s, p)
-	out.Completed, out.InTime = ensemble.ScoreOf(p.Admitted), o.Completed
+	if in.Published {
+		out.Completed, out.InTime = ensemble.ScoreOf(p.Admitted), o.Completed
+	}
 	return o
 }
 
@@ -169,6 +173,7 @@ func (in Asked) dynamic(terms ensemble.Terms) dpds.Rules {
 	set(&r.Scaling, in.Scaling)
 	set(&r.Interval, in.Interval)
 	set(&r.Margin, in.Margin)
+	r.Fixes = in.fixes(r.Fixes)
 	return r
 }
 
@@ -180,7 +185,7 @@ func (in Asked) spss(terms ensemble.Terms) spss.Rules {
 	}
 	r := of(in.Budget.Money, time.Duration(in.Deadline), terms)
 	set(&r.Alpha, in.Alpha)
-	if !in.Published {
+	if !in.lacks(delayed) {
 		r.Delay = time.Duration(in.Delay)
 	}
 	switch in.Tie {
