@@ -69,3 +69,28 @@ func TestBroken(t *testing.T) {
 		}
 	}
 }
+
+// Where ours falls short it is said: in too many cases worse, or over a budget.
+func TestMissed(t *testing.T) {
+	t.Parallel()
+	one := func(figure string, x int, n panel, best, asGood, over float64) played {
+		n.figure, n.x = figure, x
+		return played{n, []standing{{algorithm: "SPSS, guarded", asGood: asGood, over: over}, {algorithm: "rehearsal", best: best}}}
+	}
+	late := panel{delay: 300}
+	for _, tt := range []struct {
+		name string
+		all  []played
+		want int
+	}{
+		{"all is well", []played{one("6.6", 1, panel{}, 1, 0, 0), one("late", 20, late, 0.9, 0, 0), one("late", 50, late, 0, 0.8, 0)}, 0},
+		{"exact, and worse", []played{one("6.6", 1, panel{}, 0.97, 0, 0), one("6.6", 1, panel{}, 1, 0, 0)}, 1},
+		{"late, and worse", []played{one("late", 20, late, 0.8, 0, 0)}, 1},
+		{"guarded, and worse", []played{one("late", 50, late, 0, 0.7, 0)}, 1},
+		{"over the budget", []played{one("late", 50, late, 0, 0.9, 0.01)}, 1},
+	} {
+		if got := missed(tt.all); len(got) != tt.want {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}
