@@ -16,6 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/prospect"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/sim/queue"
 	"github.com/corral-pilot/corral/workflow/format"
@@ -92,7 +93,9 @@ var ofVerbs = map[string][]string{
 	"runs log file":    {"stdout", "stderr", "record.json", "pre", "post"},
 	"glidein log file": {"stdout", "stderr", "report.json"},
 	"runs tasks state": wordsOf(corral.TaskStates), "runs list state": wordsOf(corral.RunStates),
-	"runs clean state": wordsOf(corral.RunStates),
+	"runs clean state":        wordsOf(corral.RunStates),
+	"ensemble plan algorithm": prospect.Algorithms, "ensemble run algorithm": prospect.Algorithms,
+	"ensemble plan resource": {prospect.VM, prospect.Pilots},
 }
 
 func wordsOf[T ~string](all []T) (words []string) {
@@ -239,6 +242,8 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 		return idsOf(ctx, cl.Glideins, glideinTable.id)
 	case "plan":
 		return idsOf(ctx, cl.Plans, planTable.id)
+	case "ensemble":
+		return idsOf(ctx, cl.Ensembles, ensembleTable.id)
 	case "token":
 		return idsOf(ctx, cl.Tokens, tokenTable.id)
 	case "profile":
