@@ -107,7 +107,8 @@ func runOf(in api.NewEnsemble, m api.NewMember) api.NewRun {
 	return r
 }
 
-// prioritise gives runs the order in which the policy has their tasks in the queue.
+// prioritise gives runs the order in which the policy has their tasks in the queue. Other runs of the cluster come
+// behind, unless they are given as much: the ensemble pays for its pilots.
 func (x Drafted) prioritise(p ensemble.Policy) {
 	order := make([]int, len(x.Runs))
 	for k := range order {
@@ -115,7 +116,7 @@ func (x Drafted) prioritise(p ensemble.Policy) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.Place(a, 0), p.Place(b, 0)) })
 	for place, k := range order {
-		x.Runs[k].Options.Priority = -place
+		x.Runs[k].Options.Priority = len(order) - place
 	}
 }
 
