@@ -1,10 +1,10 @@
 // Package backup makes one file of all that corrald must not lose, while corrald works, and puts it back.
 //
-// The file is a tar archive, compressed. It has the database as it was at one moment; the schedules of its plans; the
-// keys by which pilots, packages and nodes know this corrald; the ssh keys of its users, if it has others than its own;
-// the keys and tokens of its HTCondor pools; and of each run that is not over the workflow and the journal. Its last
-// entry is a manifest with the digest of each other one: a file without a manifest was not written to its end, and is
-// refused. It has secrets in it, hence its mode, 0600.
+// The file is a tar archive, compressed. It has the database as it was at one moment; the schedules of its plans and
+// the workflows of its ensembles; the keys by which pilots, packages and nodes know this corrald; the ssh keys of its
+// users, if it has others than its own; the keys and tokens of its HTCondor pools; and of each run that is not over the
+// workflow and the journal. Its last entry is a manifest with the digest of each other one: a file without a manifest
+// was not written to its end, and is refused. It has secrets in it, hence its mode, 0600.
 //
 // # What makes it whole
 //
@@ -80,12 +80,12 @@ type writer struct {
 	m   api.Backup
 }
 
-// state writes everything but the manifest. Schedules are copied before and after the database: one that goes with its
-// plan meanwhile may still be wanted by the copy.
+// state writes everything but the manifest. Files of rows are copied before and after the database: one that goes with
+// its row meanwhile may still be wanted by the copy.
 func (w *writer) state(l xdg.Layout, scratch string) error {
 	database := filepath.Join(scratch, filepath.Base(l.Database()))
 	seen := map[string]bool{}
-	if err := w.schedules(l, seen); err != nil {
+	if err := w.ofRows(l, seen); err != nil {
 		return err
 	}
 	var err error
@@ -95,7 +95,7 @@ func (w *writer) state(l xdg.Layout, scratch string) error {
 	if err := w.file(below(l, l.Database()), database); err != nil {
 		return err
 	}
-	if err := w.schedules(l, seen); err != nil {
+	if err := w.ofRows(l, seen); err != nil {
 		return err
 	}
 	keys, err := keysOf(l)
@@ -138,18 +138,23 @@ func keysOf(l xdg.Layout) ([]string, error) {
 	return all, nil
 }
 
-// schedules writes those that were not seen before.
-func (w *writer) schedules(l xdg.Layout, seen map[string]bool) error {
-	found, err := filepath.Glob(filepath.Join(store.SchedulesOf(l.Database()), "*.jsonl"))
+// ofRows writes the files that rows name, schedules of plans and workflows of ensembles, as far as they were not seen
+// before.
+func (w *writer) ofRows(l xdg.Layout, seen map[string]bool) error {
+	schedules, err := filepath.Glob(filepath.Join(store.SchedulesOf(l.Database()), "*.jsonl"))
 	if err != nil {
 		return err
 	}
-	for _, name := range found {
+	workflows, err := filepath.Glob(filepath.Join(l.Ensembles(), "*", "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Concat(schedules, workflows) {
 		if seen[name] {
 			continue
 		}
 		seen[name] = true
-		if err := w.file(below(l, name), name); err != nil && !errors.Is(err, fs.ErrNotExist) { // gone with its plan
+		if err := w.file(below(l, name), name); err != nil && !errors.Is(err, fs.ErrNotExist) { // gone with its row
 			return err
 		}
 	}

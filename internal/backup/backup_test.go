@@ -105,6 +105,8 @@ func filled(t *testing.T) (h home, db *store.DB, closeIt func(), dirs []string) 
 	h.put(filepath.Join(h.Pools(), "3", "pool", "keys", "POOL"), "of a pool here")
 	h.put(filepath.Join(h.Pools(), "3", "pool", "spool", "job_queue.log"), "much")
 	h.put(filepath.Join(store.SchedulesOf(h.Database()), "ab12.jsonl"), "{}\n")
+	h.put(filepath.Join(h.Ensembles(), "CD34", "0.json"), "{}")
+	h.put(filepath.Join(h.Ensembles(), "CD34", "1.json.new"), "{")
 	return h, db, closeIt, dirs
 }
 
@@ -129,7 +131,7 @@ func TestWhatABackupHas(t *testing.T) {
 	file, names := h.save()
 	slices.Sort(names)
 	want := []string{"runs/1/journal", "runs/1/workflow.json", "state/corrald.db", "state/corrald.db-schedules/ab12.jsonl",
-		"state/owners/ada/.ssh/id_ed25519", "state/owners/ada/.ssh/known_hosts", "state/package.key",
+		"state/ensembles/CD34/0.json", "state/owners/ada/.ssh/id_ed25519", "state/owners/ada/.ssh/known_hosts", "state/package.key",
 		"state/pools/3/pool/keys/POOL", "state/pools/3/token", "state/token.key", "state/worker-port/cert.pem"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
