@@ -3,6 +3,7 @@ package ensembles
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -125,6 +126,12 @@ func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	}
 	if c.direction == nil {
 		d, err := c.Shelf.direction(ctx, s.Row)
+		if errors.Is(err, fs.ErrNotExist) { // it will not come back
+			return waitEvery, c.DB.Write(ctx, store.Actor, func(tx *store.Tx) error {
+				_, err = tx.MoveEnsemble(c.id, record.Stop, "its workflows are gone: "+err.Error())
+				return err
+			})
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -132,7 +139,7 @@ func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	}
 	waits := false
 	for _, m := range s.Row.Members {
-		waits = waits || m.Standing == record.Waiting
+		waits = waits || s.Row.State == record.Running && m.Standing == record.Waiting
 	}
 	if waits {
 		if s.Begun, err = c.begun(ctx, s); err != nil {

@@ -73,7 +73,7 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 		flows, x.Runs = append(flows, flow), append(x.Runs, runOf(in, m))
 	}
 	d, err := direct(x.Row, flows)
-	if err != nil {
+	if err = cmp.Or(err, d.Problem.Ensemble.Check()); err != nil {
 		return x, err
 	}
 	if d.Problem.Machines.Ends > 0 && x.Row.Goal.Algorithm == rehearsal.SPSS {
@@ -200,7 +200,7 @@ func direct(row record.Ensemble, flows []*workflow.Workflow) (d Direction, err e
 		}
 		p.Ensemble = append(p.Ensemble, work)
 	}
-	return d, p.Ensemble.Check()
+	return d, nil
 }
 
 // choose chooses what decides.

@@ -2,7 +2,9 @@ package ensembles
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/planner/rehearsal"
 )
@@ -81,8 +84,12 @@ func TestDraft(t *testing.T) {
 	if err := shelf.Remove(x.Row.Files); err != nil {
 		t.Error(err)
 	}
-	if _, err := shelf.request(x.Row.Files, 0); err == nil {
-		t.Error("what was removed is still there")
+	if _, err := shelf.direction(t.Context(), x.Row); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was removed is still there: %v", err)
+	}
+	x.Row.State = record.Ending
+	if d, err := shelf.direction(t.Context(), x.Row); err != nil || d.Problem.Terms.Price != 1000 {
+		t.Errorf("to end an ensemble takes no workflows: %+v %v", d.Problem.Terms, err)
 	}
 }
 

@@ -61,8 +61,11 @@ func (s Shelf) request(files string, member int) (r api.NewRun, err error) {
 	return r, nil
 }
 
-// direction makes by what an ensemble is carried out, as it was when it was made.
+// direction makes by what an ensemble is carried out, as it was when it was made. To end one takes no workflows.
 func (s Shelf) direction(ctx context.Context, row record.Ensemble) (Direction, error) {
+	if row.State == record.Ending {
+		return direct(row, nil)
+	}
 	var flows []*workflow.Workflow
 	for k := range row.Members {
 		r, err := s.request(row.Files, k)
