@@ -134,7 +134,7 @@ func (d desk) panels(figure string) (all []panel) {
 		}
 	case "late": // runtimes err and machines are late, by what the rehearsal and the guard are judged
 		for _, application := range []string{"sipht", "ligo", "epigenomics", "montage", "cybershake"} {
-			for _, kind := range ensemble.Kinds {
+			for _, kind := range d.kinds() {
 				for _, e := range []int{20, 50} {
 					all = append(all, panel{figure: figure, family: family{application, kind, 1}, x: e,
 						spread: sim.Spread{Law: "uniform", Size: float64(e) / 100}, delay: 300 * time.Second})
@@ -164,6 +164,14 @@ func (d desk) panels(figure string) (all []panel) {
 		}
 	}
 	return all
+}
+
+// kinds are all kinds of ensembles, or unless there is time that of the figures on errors, and one of large workflows.
+func (d desk) kinds() []ensemble.Kind {
+	if d.long {
+		return ensemble.Kinds
+	}
+	return []ensemble.Kind{ensemble.UniformUnsorted, ensemble.ParetoSorted}
 }
 
 // some leaves out every other of five values, unless there is time.
