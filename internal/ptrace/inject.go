@@ -1,0 +1,137 @@
+package ptrace
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A filter can be set only by the process that is to have it, and it has to be there before the program begins. So the
+// tracee, which has not run an instruction yet, is made to call seccomp(2): its registers are set, an instruction that
+// enters the kernel is written to where it is about to begin, and when it is back both are put as they were.
+//
+// Without privileges a filter is allowed only to a process that gives up set-user-ID programs (PR_SET_NO_NEW_PRIVS).
+// For a tracee of a tracer without privileges the kernel ignores these already, so nothing is lost.
+
+// errGone says that a tracee has ended.
+var errGone = errors.New("the process has ended")
+
+// setFilter has a tracee that is about to begin set the filter.
+func setFilter(tid int) error {
+	program := filter()
+	state, err := begin(tid)
+	if err != nil {
+		return err
+	}
+	// The filter goes far below what the stack holds; the kernel makes a stack larger than that to begin with.
+	const below = 16 << 10
+	at := (state.stack() - below) &^ 15
+	head := struct {
+		n uint16
+		_ [6]byte
+		p uint64
+	}{n: uint16(len(program)), p: uint64(at) + 16}
+	err = errors.Join(
+		poke(tid, at, unsafe.Slice((*byte)(unsafe.Pointer(&head)), unsafe.Sizeof(head))),
+		poke(tid, at+16, unsafe.Slice((*byte)(unsafe.Pointer(&program[0])), len(program)*unix.SizeofSockFilter)),
+	)
+	if err == nil {
+		err = state.set(tid, at)
+	}
+	if gone := state.restore(tid); gone != nil {
+		return gone
+	}
+	return err
+}
+
+// set calls seccomp(2), and again without new privileges if it needs them.
+func (s *state) set(tid int, program uintptr) error {
+	seccomp := func() (int64, error) {
+		return s.enter(tid, unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uint64(program))
+	}
+	r, err := seccomp()
+	if err == nil && r == -int64(unix.EACCES) {
+		if r, err = s.enter(tid, unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err == nil && r == 0 {
+			r, err = seccomp()
+		}
+	}
+	if err == nil && r != 0 {
+		err = fmt.Errorf("setting a filter: %w", unix.Errno(-r))
+	}
+	return err
+}
+
+// A state is what a tracee is given back after it was made to call something.
+type state struct {
+	registers
+	text []byte // where it was about to begin
+}
+
+// begin keeps the state of a tracee, and writes the instruction.
+func begin(tid int) (*state, error) {
+	s := &state{text: make([]byte, len(enterKernel))}
+	if err := s.get(tid); err != nil {
+		return nil, fmt.Errorf("reading registers: %w", err)
+	}
+	if !s.native() {
+		return nil, errors.New("it is a program for another architecture")
+	}
+	if _, err := unix.PtracePeekText(tid, s.program(), s.text); err != nil {
+		return nil, fmt.Errorf("reading its program: %w", err)
+	}
+	_, err := unix.PtracePokeText(tid, s.program(), enterKernel)
+	return s, err
+}
+
+// restore gives a tracee its state back. An error means that it has ended: nothing else can keep it from that.
+func (s *state) restore(tid int) error {
+	_, err := unix.PtracePokeText(tid, s.program(), s.text)
+	if err = errors.Join(err, s.registers.put(tid)); err != nil {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	return nil
+}
+
+// enter has the tracee make one call, of which it returns the result.
+func (s *state) enter(tid int, nr uint64, a, b, c uint64) (int64, error) {
+	r := s.registers
+	r.prepare(nr, a, b, c)
+	if err := r.put(tid); err != nil {
+		return 0, fmt.Errorf("%w: %w", errGone, err)
+	}
+	for sig := 0; ; {
+		if err := request(unix.PTRACE_SYSCALL, tid, 0, uintptr(sig)); err != nil {
+			return 0, fmt.Errorf("%w: %w", errGone, err)
+		}
+		n, more, err := next(unix.P_PID, tid)
+		if err != nil {
+			return 0, err
+		}
+		if !more || n.ended {
+			return 0, errGone
+		}
+		sig = 0
+		var info callInfo
+		switch {
+		case n.event == unix.PTRACE_EVENT_EXIT:
+			return 0, errGone
+		case n.event != 0: // it was stopped or asked to stop: it is not to stay so before it has begun
+		case n.signal != callStop:
+			sig = n.signal // its program can have no handler yet: it is ignored or ends it
+		case callOf(tid, &info) == nil && info.op == atExit:
+			return int64(info.nr), nil
+		}
+	}
+}
+
+// poke writes to a tracee's memory.
+func poke(tid int, at uintptr, b []byte) error {
+	local := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
+	n, err := unix.ProcessVMWritev(tid, local, []unix.RemoteIovec{{Base: at, Len: len(b)}}, 0)
+	if err == nil && n != len(b) {
+		err = fmt.Errorf("only %d of %d bytes were written", n, len(b))
+	}
+	return err
+}
