@@ -50,6 +50,9 @@ func run(ctx context.Context, args []string, std stdio) int {
 	if err == nil {
 		return 0
 	}
+	if end, ok := errors.AsType[taskEnd](err); ok { // what it told is said, and signals were for the task
+		return end.exitCode()
+	}
 	var s signalled
 	if errors.As(context.Cause(ctx), &s) {
 		return s.exitCode()

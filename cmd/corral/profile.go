@@ -19,6 +19,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/profile"
+	"github.com/corral-pilot/corral/profile/trace"
 	"github.com/corral-pilot/corral/workflow/format"
 )
 
@@ -85,8 +86,11 @@ func withoutPath(err error) error {
 // maxProfile is the most that a file of a profile may have, in bytes: package profile reads no longer ones.
 const maxProfile = 256 << 20
 
-// readProfile reads a profile from a file: a table if its name ends with .csv, a profile as JSON, or a workflow that
-// was executed.
+// maxTraces is the most that a file of traces may have, in bytes. One trace of a task with few files has some thousand.
+const maxTraces = 4 << 30
+
+// readProfile reads a profile from a file: a table if its name ends with .csv, a profile as JSON, traces of tasks, or a
+// workflow that was executed.
 func readProfile(ctx context.Context, p *printer, file string) (*profile.Profile, error) {
 	f, err := input.Open(file)
 	if err != nil {
@@ -100,6 +104,9 @@ func readProfile(ctx context.Context, p *printer, file string) (*profile.Profile
 	n, _ := f.ReadAt(begin, 0) // what cannot be read, its reader complains of
 	if profile.Sniff(begin[:n]) {
 		return profile.ReadJSON(input.Limit(ctx, f, maxProfile), file)
+	}
+	if trace.Sniff(begin[:n]) {
+		return readTraces(p, input.Limit(ctx, f, maxTraces), file)
 	}
 	w, err := readWorkflow(ctx, p, file, false)
 	if err != nil {

@@ -579,6 +579,7 @@ var edges = map[string]map[string]string{
 		"packages/htcondor": "verb package build", "plan": "prints plans", "plan/validator": "verb plan validate", "profile": "profiles in files",
 		"planner/montecarlo": "verb simulate", "sim": "verb simulate", "sim/lublin": "a background for it",
 		"sim/queue": "the queue of one", "sim/swf": "reads one",
+		"internal/ptrace": "verb profile trace", "profile/trace": "shows traces, and reads them",
 		"workflow":           "verb workflow",
 		"workflow/array":     "verb submit",
 		"workflow/clustered": "clusters what it converts",
