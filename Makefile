@@ -65,7 +65,7 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build deb bin/test/plain bin/test/race networks debian htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-thesis bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles lint fmt clean
+	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-thesis bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles bench-traces lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -201,6 +201,9 @@ bench-streams: build htcondor ## tasks that stream through an HTCondor pool, bes
 
 bench-shim: build slurm peers ## jobs of a second by sbatch, Makeflow and Snakemake, through a real Slurm and the shim: over an hour
 	$(GO) run ./bench/shim
+
+bench-traces: build ## what tracing costs the traced: tasks that do nothing, that read and write, that compute
+	$(GO) run ./bench/traces
 
 bench-load: build ## a central corrald with 1,000 watchers, lists and 200 creates a second, over TLS
 	$(GO) run ./bench/load

@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/events", "internal/server/ensembles", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/usages", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
-	{"bench", "bench/ensembles", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e"},
+	{"bench", "bench/ensembles", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "bench/traces", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -556,6 +556,7 @@ var edges = map[string]map[string]string{
 	},
 	"bench/load":    {"api": "the name of a header", "bench/rig": "a user's corrald", root: "ids"},
 	"bench/streams": {"api": "times of tasks", "bench/rig": "begins and ends, starts corrald", root: "reports of runs"},
+	"bench/traces":  {"bench/rig": "begins and ends", "internal/ptrace": "what it measures", "profile/trace": "its modes"},
 	"bench/ensembles": {
 		"internal/picture": "draws figures",
 		"bench/rig":        "how a program begins and ends", "cost": "budgets", "ensemble": "what is compared on",

@@ -1,0 +1,206 @@
+// Command traces measures what tracing costs the traced: a task that does nothing, a program that reads and writes in
+// pieces, one that makes other calls, and one that computes.
+//
+//	go run ./bench/traces                # half a minute
+//	go run ./bench/traces -rounds 15
+//
+// Each round runs a program untraced, in mode processes, in mode io, and in mode io without a filter, one after the
+// other; the ratio is taken within the round, because the speed of a machine changes from one minute to the next. The
+// tracer is that of internal/ptrace, in this process, as a worker has it. What the command corral takes to start is
+// measured beside it.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral/bench/rig"
+	"github.com/corral-pilot/corral/internal/ptrace"
+	"github.com/corral-pilot/corral/profile/trace"
+)
+
+func main() { rig.Main(execute) }
+
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 1 {
+		if deed, ok := deeds[args[0]]; ok {
+			return rig.Code(stderr, args[0], deed(args[1:]))
+		}
+	}
+	f := flag.NewFlagSet("traces", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	rounds := f.Int("rounds", 9, "of each measurement")
+	corral := f.String("corral", "bin/corral", "the command `program`")
+	if err := f.Parse(args); err != nil || f.NArg() > 0 || *rounds < 1 {
+		fmt.Fprintln(stderr, "usage: traces [-rounds N] [-corral PROGRAM]; N is at least 1")
+		return rig.Misuse
+	}
+	return rig.Code(stderr, "traces", measure(ctx, *rounds, *corral, stdout))
+}
+
+// A subject is a program that is measured.
+type subject struct {
+	name  string
+	argv  []string
+	times int // it is run in a row, for a time that can be measured
+}
+
+// The ways in which a subject is run: untraced, and as modes of the tracer.
+const (
+	untraced   = "untraced"
+	unfiltered = "io, no filter"
+)
+
+var ways = []string{untraced, string(trace.Processes), string(trace.IO), unfiltered}
+
+// measure measures all subjects, and prints a table.
+func measure(ctx context.Context, rounds int, corral string, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "corral-traces-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	in := filepath.Join(dir, "in")
+	if err := os.WriteFile(in, make([]byte, fileBytes), 0o600); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s, %d cpus, load %s before\n\n", runtime.Version(), runtime.NumCPU(), load())
+	const row = "| %-44s | %10s | %9s | %9s | %13s |\n"
+	fmt.Fprintf(out, row, "milliseconds, median of "+strconv.Itoa(rounds)+"; ratio to untraced", ways[0], ways[1],
+		ways[2], ways[3])
+	fmt.Fprintf(out, row, "---", "---", "---", "---", "---")
+	for _, s := range []subject{
+		{"a task that does nothing (/bin/true)", []string{"/bin/true"}, 50},
+		{"a shell with 20 children", []string{"/bin/sh", "-c", strings.Repeat("/bin/true;", 20)}, 2},
+		{"64 MiB in pieces of 64 KiB, to a file", []string{self, "copy", in, filepath.Join(dir, "out"), "65536"}, 1},
+		{"64 MiB in pieces of 4 KiB, to a file", []string{self, "copy", in, filepath.Join(dir, "out"), "4096"}, 1},
+		{"300,000 calls that move nothing", []string{self, "calls", "300000"}, 1},
+		{"half a second of computing", []string{self, "compute", "500"}, 1},
+	} {
+		if err := compare(ctx, s, rounds, out, row); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	fmt.Fprintln(out)
+	return cmp.Or(commands(ctx, corral, rounds, out), busy(ctx, self, out))
+}
+
+// compare measures one subject in all ways.
+func compare(ctx context.Context, s subject, rounds int, out io.Writer, row string) error {
+	took := map[string][]float64{}   // :: way → milliseconds of each round
+	ratios := map[string][]float64{} // :: way → to untraced, in the same round
+	for range rounds {
+		for _, way := range ways {
+			began := time.Now()
+			for range s.times {
+				if err := cmp.Or(ctx.Err(), run(ctx, s.argv, way)); err != nil {
+					return err
+				}
+			}
+			ms := time.Since(began).Seconds() * 1000 / float64(s.times)
+			took[way] = append(took[way], ms)
+			ratios[way] = append(ratios[way], ms/took[untraced][len(took[untraced])-1])
+		}
+	}
+	cells := []any{s.name}
+	for _, way := range ways {
+		cell := strconv.FormatFloat(median(took[way]), 'f', 2, 64)
+		if way != untraced {
+			cell += fmt.Sprintf(" %.2f×", median(ratios[way]))
+		}
+		cells = append(cells, cell)
+	}
+	fmt.Fprintf(out, row, cells...)
+	return nil
+}
+
+// run runs a program once, in one way.
+func run(ctx context.Context, argv []string, way string) error {
+	attr := syscall.ProcAttr{Env: []string{"LC_ALL=C"}, Files: []uintptr{0, 2, 2}}
+	if way == untraced {
+		pid, err := syscall.ForkExec(argv[0], argv, &attr)
+		if err != nil {
+			return err
+		}
+		var status syscall.WaitStatus
+		if _, err = syscall.Wait4(pid, &status, 0, nil); err == nil && status != 0 {
+			err = fmt.Errorf("status %#x", uint32(status))
+		}
+		return err
+	}
+	c := ptrace.Command{Path: argv[0], Argv: argv, Attr: attr, Mode: trace.Mode(way)}
+	if way == unfiltered {
+		c.Mode, c.Unfiltered = trace.IO, true
+	}
+	r, err := ptrace.Run(ctx, c)
+	if err == nil && r.Status != 0 {
+		err = fmt.Errorf("status %#x", uint32(r.Status))
+	}
+	return err
+}
+
+// commands measures what it takes to type a command with a tracer before it.
+func commands(ctx context.Context, corral string, rounds int, out io.Writer) error {
+	for _, argv := range [][]string{{"true"}, {corral, "profile", "trace", "-q", "--no-io", "--", "true"}} {
+		var took []float64
+		for range rounds {
+			began := time.Now()
+			if err := exec.CommandContext(ctx, argv[0], argv[1:]...).Run(); err != nil {
+				return fmt.Errorf("%s (make build makes it): %w", argv[0], err)
+			}
+			took = append(took, time.Since(began).Seconds()*1000)
+		}
+		fmt.Fprintf(out, "%s: %.1f ms\n", strings.Join(argv, " "), median(took))
+	}
+	return nil
+}
+
+// busy prints what two processes that compute at once are said to use: on an idle machine with two cpus or more it is
+// all of two, and nothing else is right.
+func busy(ctx context.Context, self string, out io.Writer) error {
+	script := strings.Repeat(self+" compute 1000 & ", 2) + "wait"
+	r, err := ptrace.Run(ctx, ptrace.Command{
+		Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Attr: syscall.ProcAttr{Files: []uintptr{0, 2, 2}},
+	})
+	if err != nil {
+		return err
+	}
+	used := 100 * r.Trace.Utilization()
+	verdict := "as it should be, 190 to 210"
+	if used < 190 || used > 210 {
+		verdict = "outside 190 to 210: was the machine idle?"
+	}
+	fmt.Fprintf(out, "two processes that compute at once: %.0f %% of a cpu (%s)\nload %s after\n", used, verdict,
+		load())
+	return nil
+}
+
+func median(all []float64) float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}
+
+// load is what the machine has had to do in the last minute.
+func load() string {
+	b, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(b), " ")
+	return first
+}
