@@ -48,6 +48,7 @@ type RunOptions struct {
 	KeepTasks      bool    `json:"keep_tasks,omitempty"`   // also the directory of an attempt that left only outputs
 	Inputs         string  `json:"inputs,omitempty"`       // how tasks get theirs: LinkInputs, CopyInputs
 	Priority       int     `json:"priority,omitempty"`     // added to those of its tasks; the largest start first
+	Trace          string  `json:"trace,omitempty"`        // how tasks are traced: TraceProcesses, TraceIO; empty: not
 	Stream         bool    `json:"stream,omitempty"`       // tasks go to worker jobs, on a cluster of kind Condor
 	Open           bool    `json:"open,omitempty"`         // it has no workflow: tasks are added while it goes on
 }
@@ -56,6 +57,12 @@ type RunOptions struct {
 const (
 	LinkInputs = "link" // links to the run's files, which cost nothing; the default, also if it is empty
 	CopyInputs = "copy" // copies of their own, which they may change
+)
+
+// How tasks are traced. Either way a trace of each attempt stays in its directory.
+const (
+	TraceProcesses = "processes" // the starts and ends of their processes, with what each has used
+	TraceIO        = "io"        // also every call that moves bytes
 )
 
 // RunTasks counts the tasks of a run by what they are doing; the counts add up to Total.

@@ -109,6 +109,22 @@ func TestParcelBringsBackWhatAWorkerLeaves(t *testing.T) {
 	read(t, p.run, executor.TasksDir, "second.1", "stdout")
 }
 
+// The trace of a task comes back with it.
+func TestTraceComesBack(t *testing.T) {
+	t.Parallel()
+	p := newTrip(t)
+	results := p.send(t.Context(), t, execution.Job{
+		Run: 7, Seq: 3, Dir: p.run, CPUs: 1, Care: execution.Care{Trace: corral.TraceProcesses},
+		Tasks: []execution.Task{{ID: "t", Attempt: 1, Argv: []string{"true"}, Estimate: time.Second}},
+	})
+	if len(results) != 1 || results[0].Status != execution.Done {
+		t.Errorf("results = %+v", results)
+	}
+	if got := read(t, p.run, executor.TasksDir, "t.1", executor.TraceFile); !strings.Contains(got, `"mode":"processes"`) {
+		t.Errorf("trace = %s", got)
+	}
+}
+
 // TestFailuresAwayAreTheSame compares with what TestTaskThatFails wants of a worker.
 func TestFailuresAwayAreTheSame(t *testing.T) {
 	t.Parallel()

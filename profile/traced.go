@@ -17,14 +17,21 @@ func Traced(t *trace.Trace, run string) Sample {
 		m     Metric
 		value float64
 	}{
-		{Runtime, t.Runtime().Seconds()}, {CPU, t.CPU().Seconds()},
-		{Memory, float64(t.Peak())}, {Virtual, float64(t.Virtual())},
+		{Runtime, t.Runtime().Seconds()}, {CPU, t.CPU().Seconds()}, {Memory, float64(t.Peak())},
 		{Read, float64(sum.Read)}, {Written, float64(sum.Written)},
 	} {
 		s.Values.Set(x.m, x.value)
 	}
+	s.AddTrace(t)
+	return s
+}
+
+// AddTrace adds to a sample what a trace of its task tells and nothing else does: its address space, and in mode io
+// what of its input it read, in place of how large that is.
+func (s *Sample) AddTrace(t *trace.Trace) {
+	s.Values.Set(Virtual, float64(t.Virtual()))
 	if distinct, ok := t.Distinct(); ok {
 		s.Values.Set(Input, float64(distinct))
+		s.Values.Set(Read, float64(t.Bytes().Read)) // the same bytes, for their ratio
 	}
-	return s
 }

@@ -82,7 +82,7 @@ var choices = map[string][]string{
 	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(),
 	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"},
 	"slots": {"partitionable", "static"}, "inputs": {"copy", "link"}, "shell": shells(),
-	"progress":   progressForms,
+	"progress": progressForms, "trace": {corral.TraceIO, corral.TraceProcesses},
 	"clustering": {"none", "horizontal=", "runtime=", "label", "vertical", "auto"},
 	"objective":  objectives(), "to": format.Written(), "queue-policy": wordsOf(queue.Policies),
 }
@@ -90,7 +90,7 @@ var choices = map[string][]string{
 // ofVerbs are the values of flags, and of arguments, that have other ones with each command: by the command's words and
 // the name.
 var ofVerbs = map[string][]string{
-	"runs log file":    {"stdout", "stderr", "record.json", "pre", "post"},
+	"runs log file":    {"stdout", "stderr", "record.json", "trace.json", "pre", "post"},
 	"glidein log file": {"stdout", "stderr", "report.json"},
 	"runs tasks state": wordsOf(corral.TaskStates), "runs list state": wordsOf(corral.RunStates),
 	"runs clean state":        wordsOf(corral.RunStates),

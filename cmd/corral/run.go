@@ -150,6 +150,7 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 			RetryUnless: c.String("retry-unless"), CrashLimit: cmp.Or(c.Int("crash-limit"), -1),
 			DefaultRuntime: corral.Seconds(c.Duration("default-runtime")), KeepTasks: c.Bool("keep-tasks"),
 			Clustering: c.String("clustering"), Stream: c.Bool("stream"), Priority: c.Int("priority"),
+			Trace: c.String("trace"),
 		},
 	}
 	if limit := c.Int("crash-limit"); limit < 0 { // a request says -1 where people say 0

@@ -52,8 +52,8 @@ func runsCommand(p *printer) *cli.Command {
 			runs.verb("log", func(c *cli.Context, cl *api.Client, id corral.RunID) error {
 				return runLog(c, p, cl, id)
 			}, &cli.StringFlag{Name: "file", Value: "stderr",
-				Usage: "`FILE` of the task's last attempt: stdout, stderr or record.json; or what its scripts " +
-					"printed: pre or post"},
+				Usage: "`FILE` of the task's last attempt: stdout, stderr, record.json or, if it was traced, " +
+					"trace.json; or what its scripts printed: pre or post"},
 				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
 					Usage: "go on until the task's attempt is over; without a TASK all of them, until the run is"}),
 			runs.several("remove",

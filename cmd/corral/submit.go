@@ -287,6 +287,8 @@ func runFlags() []cli.Flag {
 			Usage: "assume `D` for a task without an estimate; with --auto only if it is given"},
 		&cli.BoolFlag{Name: "keep-tasks",
 			Usage: "keep the directory of every attempt, also of tasks that left nothing but their outputs"},
+		&cli.StringFlag{Name: "trace", Usage: "watch what tasks use, `HOW`: processes (their starts and ends), or io " +
+			"(also what they read and write, which slows that down); see `corral profile trace`"},
 		&cli.BoolFlag{Name: "stream",
 			Usage: "on a cluster of kind condor: have worker jobs take the tasks, instead of an HTCondor job for each"},
 		&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty " +

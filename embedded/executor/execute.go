@@ -132,6 +132,7 @@ func (e *Attempt) prepareAndWait() error {
 	end := e.x.grouped(e.proc, e.memory.bytes())
 	e.x.watch.drop(e)
 	e.refused(end)
+	e.leaveTrace(end.trace)
 	e.res.Changed = e.dir.changed(inputs)
 	status := end.status
 	e.res.Usage = end.used
@@ -188,9 +189,12 @@ func (e *Attempt) start() error {
 	if e.cause != "" {
 		return errKilled
 	}
-	e.proc, err = startProcess(command, e.task.Argv, &syscall.ProcAttr{
-		Dir: dir, Env: env, Files: []uintptr{uintptr(in), uintptr(out), uintptr(serr)},
-	})
+	attr := &syscall.ProcAttr{Dir: dir, Env: env, Files: []uintptr{uintptr(in), uintptr(out), uintptr(serr)}}
+	if e.job.Trace != "" {
+		e.proc, err = startTraced(command, e.task.Argv, attr, e.job.Trace)
+	} else {
+		e.proc, err = startProcess(command, e.task.Argv, attr)
+	}
 	if err != nil {
 		e.x.forget(e.task.Argv[0], path)
 		return fmt.Errorf("command %q cannot be executed: %w", e.task.Argv[0], err)

@@ -13,6 +13,8 @@ import (
 	"github.com/corral-pilot/corral/internal/cgroup"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/proc"
+	"github.com/corral-pilot/corral/internal/ptrace"
+	"github.com/corral-pilot/corral/profile/trace"
 )
 
 // termGrace is how long a task has after SIGTERM that says nothing of it.
@@ -20,7 +22,9 @@ const termGrace = 2 * time.Second
 
 // A process is a running task: the leader of a process group of its own.
 type process struct {
-	pid int
+	pid    int
+	traced chan ptrace.Result // has what its tracer noted, once it has ended; nil: it has none
+	moved  transfer           // what it has read and written, once it has ended
 
 	mu    sync.Mutex    // guards what follows
 	gone  bool          // reaped: its number may be another process's by now
@@ -40,7 +44,8 @@ type stray struct {
 type ending struct {
 	status  syscall.WaitStatus
 	used    execution.Usage
-	refused bool // the kernel killed a process of it rather than give its group more memory
+	refused bool         // the kernel killed a process of it rather than give its group more memory
+	trace   *trace.Trace // nil: it was not traced
 }
 
 // startProcess starts argv in dir with files as its standard input, output and error. It is meant to be cheap: no
@@ -58,22 +63,30 @@ func startProcess(path string, argv []string, attr *syscall.ProcAttr) (*process,
 // wait waits for the process to end and kills what is left of its group. It does so before it reaps the leader: until
 // then no other group can have its number.
 func (p *process) wait() ending {
+	if p.traced != nil {
+		return p.waitTraced()
+	}
 	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), syscall.EINTR) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
-	p.killStraysLocked()
+	p.endLocked()
 	var status syscall.WaitStatus
 	var used syscall.Rusage
-	read, written, whole := transferred(p.pid)
 	for {
 		if _, err := syscall.Wait4(p.pid, &status, 0, &used); err != syscall.EINTR {
 			break
 		}
 	}
 	p.gone = true
-	return ending{status: status, used: usageOf(used, read, written, whole)}
+	return ending{status: status, used: usageOf(used, p.moved)}
+}
+
+// endLocked kills what is left of a process that has ended, and reads what only /proc tells of it, until it is reaped.
+func (p *process) endLocked() {
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	p.killStraysLocked()
+	p.moved = transferred(p.pid)
 }
 
 // kill kills the group, and strays that descend from the process; false if it is gone. Until then no other process can

@@ -30,23 +30,33 @@ type begun struct {
 	ended chan execution.Result
 }
 
-// begin starts a script as a task with a grace; it has begun when it has printed a line.
-func begin(t *testing.T, script string, grace time.Duration) *begun {
+// prepared is a script as a task with a grace, not begun yet.
+func prepared(t *testing.T, script string, grace time.Duration) *begun {
 	t.Helper()
 	x, err := New("w", "h", "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(x.Close)
 	dir := t.TempDir()
-	job := execution.Job{Dir: dir, CPUs: 1, Tasks: []execution.Task{{
+	job := execution.Job{Run: 3, Dir: dir, CPUs: 1, Tasks: []execution.Task{{
 		ID: "t", Attempt: 1, Argv: []string{"sh", "-c", script}, Manner: execution.Manner{Grace: grace},
 	}}}
-	b := &begun{x.Begin(&job, &job.Tasks[0]), dir + "/tasks/t.1", make(chan execution.Result, 1)}
-	go func() {
-		defer x.Close()
-		b.ended <- b.Run(func() bool { return true })
-	}()
+	return &begun{x.Begin(&job, &job.Tasks[0]), dir + "/tasks/t.1", make(chan execution.Result, 1)}
+}
+
+// run runs it; it has begun when it has printed a line.
+func (b *begun) run(t *testing.T) {
+	t.Helper()
+	go func() { b.ended <- b.Run(func() bool { return true }) }()
 	eventually(t, "the task prints a line", func() bool { return strings.Contains(b.file("stdout"), "\n") })
+}
+
+// begin starts a script as a task with a grace; it has begun when it has printed a line.
+func begin(t *testing.T, script string, grace time.Duration) *begun {
+	t.Helper()
+	b := prepared(t, script, grace)
+	b.run(t)
 	return b
 }
 

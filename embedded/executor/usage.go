@@ -10,34 +10,40 @@ import (
 )
 
 // usageOf returns what a process used of which wait4 has told usage, and /proc before it the bytes.
-func usageOf(r syscall.Rusage, read, written int64, whole bool) execution.Usage {
+func usageOf(r syscall.Rusage, moved transfer) execution.Usage {
 	u := execution.Usage{
 		UserCPU: time.Duration(r.Utime.Nano()), SysCPU: time.Duration(r.Stime.Nano()), MaxRSSKiB: r.Maxrss,
-		ReadBytes: read, WrittenBytes: written, MeasuredBy: execution.ByRusage,
+		ReadBytes: moved.read, WrittenBytes: moved.written, MeasuredBy: execution.ByRusage,
 	}
-	if whole {
+	if moved.known {
 		u.MeasuredBy = execution.ByRusageProc
 	}
 	return u
 }
 
+// A transfer is how many bytes a process has read and written, if that is known.
+type transfer struct {
+	read, written int64
+	known         bool
+}
+
 // transferred reads how many bytes a process of ours has read and written, with those of its children that it has
 // waited for. The process must have ended and must not have been reaped: then the numbers are whole, and the kernel
-// still has them. ok is false where /proc does not tell. It takes some ten microseconds of a task's thousand.
-func transferred(pid int) (read, written int64, ok bool) {
+// still has them. Where /proc does not tell, it is not known. It takes some ten microseconds of a task's thousand.
+func transferred(pid int) (moved transfer) {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/io"...)
 	fd, err := syscall.Open(string(name), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, 0, false
+		return moved
 	}
 	defer syscall.Close(fd)
 	var buffer [512]byte
 	n, err := syscall.Read(fd, buffer[:])
-	if err != nil {
-		return 0, 0, false
+	if err == nil {
+		moved.read, moved.written, moved.known = counters(buffer[:n])
 	}
-	return counters(buffer[:n])
+	return moved
 }
 
 // counters reads the first two lines of /proc/PID/io: rchar and wchar.

@@ -70,7 +70,7 @@ func (d *Direct) add(from string, info fs.FileInfo) string {
 }
 
 // leavings lists what travels back of a task: what it published, if it is done, or made for a POST script to judge;
-// what it printed; and its record.
+// what it printed; its record, and its trace if there is one.
 func leavings(t *execution.Task, r *execution.Result) []item {
 	var items []item
 	done := r.Status == execution.Done // else they are where the task has left them
@@ -80,7 +80,7 @@ func leavings(t *execution.Task, r *execution.Result) []item {
 		}
 	}
 	stdout, stderr := t.Streams()
-	for _, name := range []string{stdout, stderr, executor.RecordFile} {
+	for _, name := range []string{stdout, stderr, executor.RecordFile, executor.TraceFile} {
 		if !slices.ContainsFunc(items, func(i item) bool { return i.Name == name }) {
 			items = append(items, item{Name: name})
 		}

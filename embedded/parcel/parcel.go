@@ -309,7 +309,7 @@ func unpackTask(
 // asked returns the files that came back which the job asked for.
 func (d *sentTask) asked(t *execution.Task) (asked []item) {
 	stdout, stderr := t.Streams()
-	wanted := append([]string{stdout, stderr, executor.RecordFile}, t.Outputs...)
+	wanted := append([]string{stdout, stderr, executor.RecordFile, executor.TraceFile}, t.Outputs...)
 	for _, i := range d.Files {
 		if slices.Contains(wanted, i.Name) {
 			asked = append(asked, i)

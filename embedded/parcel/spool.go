@@ -14,7 +14,7 @@ import (
 
 // FilesOf is how many files one task of a job brings back at most.
 func FilesOf(job execution.Job) int {
-	const described, printed, recorded = 1, 2, 1
+	const described, printed, recorded = 1, 2, 2
 	most := 0
 	for i := range job.Tasks {
 		most = max(most, len(job.Tasks[i].Outputs))

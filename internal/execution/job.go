@@ -65,7 +65,13 @@ type Job struct {
 	// Ordered: its tasks depend on tasks before them. After one that is not done its worker hands back the others.
 	Ordered bool `json:"ordered,omitempty"`
 
-	CopyInputs bool `json:"copy_inputs,omitempty"` // else they are links
+	Care
+}
+
+// A Care is what a run wants beyond its tasks being run.
+type Care struct {
+	CopyInputs bool   `json:"copy_inputs,omitempty"` // else they are links
+	Trace      string `json:"trace,omitempty"`       // how tasks are traced, as RunOptions.Trace; empty: they are not
 }
 
 // A Key identifies a job within a cluster.

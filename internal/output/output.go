@@ -36,7 +36,7 @@ const (
 type File struct {
 	Task    string
 	Attempt int    // 0: the last
-	Name    string // stdout, stderr or record.json; or, of the task's scripts, pre or post
+	Name    string // stdout, stderr, record.json or trace.json; or, of the task's scripts, pre or post
 	Printed bool   // a stream that the workflow has in a file of the run counts as none
 }
 

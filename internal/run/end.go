@@ -69,7 +69,7 @@ func (s *state) writeFiles(ctx context.Context, db *store.DB, createdAt time.Tim
 	}
 	return errors.Join(err,
 		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed),
-		writeProfile(l.path(profileFile), executed, sites), s.writeIndex(l))
+		writeProfile(l.path(profileFile), executed, sites, s.traces()), s.writeIndex(l))
 }
 
 // writeIndex writes the index of a run that is over. An open run, whose index would lack what was added, has none.

@@ -80,9 +80,8 @@ func newOpenPlan(name string, o corral.RunOptions) (*plan, error) {
 		return nil, err // unreachable
 	}
 	return &plan{
-		flow:       &workflow.Workflow{Name: name, Graph: g},
-		spec:       execution.Spec{Open: true, Losses: max(0, o.CrashLimit)},
-		copyInputs: o.Inputs == corral.CopyInputs,
+		flow: &workflow.Workflow{Name: name, Graph: g},
+		spec: execution.Spec{Open: true, Losses: max(0, o.CrashLimit)},
 		grown: &grown{keys: map[string]once{}, unless: unless, priority: o.Priority,
 			usual: time.Duration(o.DefaultRuntime)},
 	}, nil

@@ -47,9 +47,13 @@ func unread(row corral.Run, kind corral.Kind, err error) error {
 
 // of makes p the plan of a run, which has an id and a directory.
 func (p *plan) of(row corral.Run) *plan {
-	p.run, p.dir, p.mark, p.pack = row.ID, row.Dir, executor.Mark(row.Dir), !row.Options.KeepTasks
+	p.run, p.dir, p.mark, p.pack = row.ID, row.Dir, executor.Mark(row.Dir), packs(row.Options)
+	p.care = execution.Care{CopyInputs: row.Options.Inputs == corral.CopyInputs, Trace: row.Options.Trace}
 	return p
 }
+
+// packs reports whether tasks that are done and left nothing have no directory. A trace is something.
+func packs(o corral.RunOptions) bool { return !o.KeepTasks && o.Trace == "" }
 
 // readState reads what became of a run that is not driven now. It changes nothing on disk.
 func readState(ctx context.Context, row corral.Run) (*state, error) {

@@ -34,7 +34,11 @@ func (p *packed) gone() bool {
 
 // open returns what the attempt would have left under one of the names that Log takes.
 func (p *packed) open(which string) (io.ReadCloser, error) {
-	if which != LogRecord {
+	switch which {
+	case LogTrace:
+		return nil, corral.ErrorAt(corral.NotFound, "file", "task %s was not traced", p.id)
+	case LogRecord:
+	default:
 		return io.NopCloser(bytes.NewReader(nil)), nil
 	}
 	o, err := p.outcome()

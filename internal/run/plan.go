@@ -32,8 +32,8 @@ type plan struct {
 	flow *workflow.Workflow
 	spec execution.Spec
 
-	copyInputs bool   // for all tasks
-	grown      *grown // nil: nothing is added
+	care  execution.Care // of all tasks
+	grown *grown         // nil: nothing is added
 }
 
 // shortest is what a task is assumed to take of which 0 was measured.
@@ -74,7 +74,7 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 	if err := addRules(&spec, flow, o); err != nil {
 		return nil, err
 	}
-	return &plan{flow: flow, spec: spec, copyInputs: o.Inputs == corral.CopyInputs}, nil
+	return &plan{flow: flow, spec: spec}, nil
 }
 
 // jobsOf returns the tasks that become one job each; nil if each is one.
@@ -142,7 +142,7 @@ func noTask(place string, run corral.RunID, id string, ids iter.Seq[string]) err
 func (p *plan) complete(jobs []execution.Job) []execution.Job {
 	for k := range jobs {
 		j := &jobs[k]
-		j.Run, j.Dir, j.Mark, j.Pack, j.CopyInputs = p.run, p.dir, p.mark, p.pack, p.copyInputs
+		j.Run, j.Dir, j.Mark, j.Pack, j.Care = p.run, p.dir, p.mark, p.pack, p.care
 		for n := range j.Tasks {
 			made, t := &j.Tasks[n], &p.flow.Tasks[j.Tasks[n].Index]
 			made.Argv, made.Inputs, made.Outputs, made.Timeout = t.Argv, t.Inputs, t.Outputs, t.Timeout

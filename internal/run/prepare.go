@@ -191,6 +191,10 @@ func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 		return o, corral.ErrorAt(corral.Invalid, "inputs", "%q is neither %s nor %s", o.Inputs, corral.LinkInputs,
 			corral.CopyInputs)
 	}
+	if o.Trace != "" && o.Trace != corral.TraceProcesses && o.Trace != corral.TraceIO {
+		return o, corral.ErrorAt(corral.Invalid, "trace", "%q is neither %s nor %s", o.Trace, corral.TraceProcesses,
+			corral.TraceIO)
+	}
 	if _, err := execution.ExitStatuses(o.RetryUnless); err != nil {
 		return o, err
 	}

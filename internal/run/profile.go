@@ -8,12 +8,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/profile"
+	"github.com/corral-pilot/corral/profile/trace"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
@@ -24,12 +26,16 @@ const (
 	keptSamples     = 256 // of each class
 	maxKinds        = 1000
 	maxProfileBytes = 64 << 20
+	maxTraceBytes   = 64 << 20 // of one task: longer ones are not looked at
 )
 
-// writeProfile writes what was measured of an executed workflow, and on whose hosts. A task with a name that no profile
+// writeProfile writes what was measured of an executed workflow, and on whose hosts; traced returns the trace of a
+// task, nil if there is none. A task with a name that no profile
 // takes is left out. Where nothing is to be learned the profile is empty: without a file, Profile would read the
 // executed workflow.
-func writeProfile(path string, executed *workflow.Workflow, sites map[string]string) error {
+func writeProfile(
+	path string, executed *workflow.Workflow, sites map[string]string, traced func(task string) *trace.Trace,
+) error {
 	p := profile.New()
 	hosts := make(map[string]string, len(executed.Tasks)) // :: task → its type of host
 	for _, t := range executed.Tasks {
@@ -39,6 +45,9 @@ func writeProfile(path string, executed *workflow.Workflow, sites map[string]str
 	}
 	for _, s := range profile.Samples(executed, profile.Execution(executed, "")) {
 		s.Host = cmp.Or(hosts[s.ID], s.Host)
+		if t := traced(s.ID); t != nil {
+			s.AddTrace(t)
+		}
 		_ = p.Add(s)
 	}
 	if len(p.Transformations()) > maxKinds {
@@ -50,6 +59,25 @@ func writeProfile(path string, executed *workflow.Workflow, sites map[string]str
 		return err // unreachable: a profile is numbers and names
 	}
 	return os.WriteFile(path, text.Bytes(), 0o600)
+}
+
+// traces returns what finds the traces of a run's tasks that are done.
+func (s *state) traces() func(task string) *trace.Trace {
+	if s.plan.care.Trace == "" {
+		return func(string) *trace.Trace { return nil }
+	}
+	last := make(map[string]int, len(s.plan.flow.Tasks)) // :: task → the attempt that is done
+	for i := range s.plan.flow.Tasks {
+		last[s.plan.flow.Tasks[i].ID] = s.x.Task(i).Begun
+	}
+	return func(task string) (found *trace.Trace) {
+		path := filepath.Join(layout{s.plan.dir}.attempt(task, last[task]), LogTrace)
+		text, err := input.ReadFile(path, maxTraceBytes)
+		if err == nil { // where nobody may trace there is none
+			_ = trace.Read(bytes.NewReader(text), path, func(t *trace.Trace) error { found = t; return nil })
+		}
+		return found
+	}
 }
 
 // sitesOf returns the names of the sites whose pilots had the workers of an executed workflow, by worker: its id begins

@@ -111,20 +111,20 @@ func TestProfileIsBounded(t *testing.T) {
 	}
 	row := corral.Run{Dir: t.TempDir()}
 	path := layout{row.Dir}.path(profileFile)
-	if err := writeProfile(path, made(1000, maxKinds+1), nil); err != nil {
+	if err := writeProfile(path, made(1000, maxKinds+1), nil, (&state{plan: &plan{}}).traces()); err != nil {
 		t.Fatal(err)
 	}
 	p, err := Profile(t.Context(), row)
 	if err != nil || len(p.Transformations()) != 1000 {
 		t.Errorf("1000 kinds: %v", err)
 	}
-	if err := writeProfile(path, made(maxKinds+1, maxKinds+1), nil); err != nil {
+	if err := writeProfile(path, made(maxKinds+1, maxKinds+1), nil, (&state{plan: &plan{}}).traces()); err != nil {
 		t.Fatal(err)
 	}
 	if p, err = Profile(t.Context(), row); err != nil || len(p.Transformations()) != 0 {
 		t.Errorf("too many kinds: %v, and a profile of some", err)
 	}
-	if err := writeProfile(path, made(3*keptSamples, 1), nil); err != nil {
+	if err := writeProfile(path, made(3*keptSamples, 1), nil, (&state{plan: &plan{}}).traces()); err != nil {
 		t.Fatal(err)
 	}
 	if p, err = Profile(t.Context(), row); err != nil {

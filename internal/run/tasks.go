@@ -23,12 +23,13 @@ const (
 	LogStdout = "stdout"
 	LogStderr = "stderr"
 	LogRecord = "record.json"
+	LogTrace  = executor.TraceFile
 	LogPre    = "pre"
 	LogPost   = "post"
 )
 
 // Logs are the names of all of them.
-func Logs() []string { return []string{LogStdout, LogStderr, LogRecord, LogPre, LogPost} }
+func Logs() []string { return []string{LogStdout, LogStderr, LogRecord, LogTrace, LogPre, LogPost} }
 
 // now is the time as records and rows have it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
@@ -98,7 +99,7 @@ func (m *Manager) Log(ctx context.Context, id corral.RunID, of output.File) (io.
 		r = room{s.plan.run, layout{s.plan.dir}, s.plan.pack}
 		t, asked = s.task(of.Task)
 	}, func(row corral.Run, x *index) {
-		r = room{row.ID, layout{row.Dir}, !row.Options.KeepTasks}
+		r = room{row.ID, layout{row.Dir}, packs(row.Options)}
 		t, asked = x.task(id, of.Task)
 	})
 	if err := cmp.Or(err, asked); err != nil {
@@ -198,7 +199,7 @@ func (r room) places(t logged, attempt int, which string) ([]place, *packed, err
 		of = t.stdout
 	case LogStderr:
 		of = t.stderr
-	case LogRecord:
+	case LogRecord, LogTrace:
 	case LogPre, LogPost:
 		return []place{{r.layout.path(scriptDir), t.id + "." + which}}, nil, nil
 	default:

@@ -18,6 +18,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/corral-pilot/corral"
 )
 
 // Version is that of the form in which traces are written.
@@ -27,8 +29,8 @@ const Version = 1
 type Mode string
 
 const (
-	Processes Mode = "processes" // life cycles only: bytes by process, as the kernel counts them, without files
-	IO        Mode = "io"        // every system call that moves bytes
+	Processes Mode = corral.TraceProcesses // life cycles: bytes by process, as the kernel counts them, without files
+	IO        Mode = corral.TraceIO        // every system call that moves bytes
 )
 
 // A Trace is one execution of a command.
@@ -213,6 +215,11 @@ func (f *File) again() int64 {
 
 // Peak is the largest sum of the peaks of processes that were alive at once: an upper bound of what they had together.
 func (t *Trace) Peak() int64 { return t.highest(func(p *Process) int64 { return p.PeakBytes }) }
+
+// Whole reports whether the peak counts all programs: in mode processes it does not where one replaced another.
+func (t *Trace) Whole() bool {
+	return t.Mode == IO || !slices.ContainsFunc(t.Processes, func(p Process) bool { return p.Execs > 1 })
+}
 
 // Virtual is the same of their address spaces.
 func (t *Trace) Virtual() int64 { return t.highest(func(p *Process) int64 { return p.VirtualBytes }) }
