@@ -2,12 +2,18 @@ package executor
 
 import (
 	"os"
+	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/ptrace"
 	"github.com/corral-pilot/corral/profile/trace"
 )
 
@@ -70,5 +76,50 @@ func TestTracedTaskEnds(t *testing.T) {
 	}
 	if _, err := os.Stat(b.dir + "/" + TraceFile); err == nil {
 		t.Error("it has a trace")
+	}
+}
+
+// Where nobody may trace, as in some containers, a task runs without, and what measured it says so.
+func TestWhereNobodyMayTrace(t *testing.T) {
+	t.Parallel()
+	const inside = "CORRAL_TEST_INSIDE"
+	if os.Getenv(inside) == "" { // a filter stays for good: another process is to have it
+		cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), inside+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	refusePtrace(t)
+	if err := ptrace.Permitted(); corral.KindOf(err) != corral.Forbidden {
+		t.Errorf("Permitted() = %v, want kind Forbidden", err)
+	}
+	b := prepared(t, "echo done", 0)
+	b.job.Trace = corral.TraceIO
+	if r := b.Run(func() bool { return true }); r.Status != execution.Done || r.MeasuredBy != execution.ByRusageProc {
+		t.Errorf("result: %+v", r)
+	}
+}
+
+// refusePtrace has the kernel refuse ptrace(2) to this process.
+func refusePtrace(t *testing.T) {
+	t.Helper()
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_PTRACE},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	runtime.LockOSThread() // what the first call does is of this thread
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	head := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&head)))
+	if errno != 0 {
+		t.Fatal(errno)
 	}
 }

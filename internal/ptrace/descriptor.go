@@ -38,6 +38,9 @@ func (x *books) entryOf(tid, fd int) *entry {
 	if len(target) == 0 {
 		return nil
 	}
+	if e := x.ledger.stream(fd, target); e != nil {
+		return e
+	}
 	target = bytes.TrimSuffix(target, removed)             // one file, whether it is removed before it is read or after
 	if e, known := x.ledger.files[string(target)]; known { // the compiler does not copy a key that is looked up
 		return e

@@ -3,7 +3,6 @@ package ptrace
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/corral-pilot/corral/profile/trace"
 )
@@ -14,7 +13,7 @@ type ledger struct {
 	files  map[string]*entry // :: where a descriptor leads → what was booked to it
 	kinds  map[trace.Kind]*trace.Sum
 	missed map[string]*trace.Unaccounted
-	std    map[string]stream
+	std    [3]stream
 	more   int64 // calls that were booked to no file
 }
 
@@ -26,8 +25,8 @@ type entry struct {
 
 // A stream is one of the three that a command is started with.
 type stream struct {
-	fd   int
-	name string
+	target string // where it leads; empty: it is none, and counts as any other descriptor
+	entry
 }
 
 // maxFiles is how many files a trace lists.
@@ -36,28 +35,38 @@ const maxFiles = 20_000
 func newLedger() *ledger {
 	return &ledger{
 		files: map[string]*entry{}, kinds: map[trace.Kind]*trace.Sum{}, missed: map[string]*trace.Unaccounted{},
-		std: map[string]stream{},
 	}
 }
 
-// standard notes where a standard stream leads. If several lead to one place, what comes there is booked to the first:
-// what is read there belongs to stdin. /dev/null is none: whoever opens it means nothing by it.
+// standard notes where a standard stream leads. /dev/null is none: whoever opens it means nothing by it.
 func (l *ledger) standard(fd int, name, target string) {
-	if _, taken := l.std[target]; !taken && target != "/dev/null" && target != "" {
-		l.std[target] = stream{fd, name}
+	if target != "/dev/null" {
+		l.std[fd].target = target
+		l.std[fd].entry = entry{trace.File{Path: name, Kind: trace.Std, Size: -1, Target: target}, true}
 	}
+}
+
+// stream returns the standard stream that a descriptor is, nil if it is none. If several lead to one place, as on a
+// terminal, that of the same number counts, and for another number the first.
+func (l *ledger) stream(fd int, target []byte) *entry {
+	if fd < len(l.std) && l.std[fd].target == string(target) {
+		return &l.std[fd].entry
+	}
+	for i := range l.std {
+		if l.std[i].target == string(target) {
+			return &l.std[i].entry
+		}
+	}
+	return nil
 }
 
 // add makes the entry of a place, whose kind and size have been looked up.
 func (l *ledger) add(target string, kind trace.Kind, size int64) *entry {
 	e := &entry{trace.File{Path: target, Kind: kind, Size: size}, true}
-	if s, ok := l.std[target]; ok {
-		e.File = trace.File{Path: s.name, Kind: trace.Std, Size: -1, Target: target}
-	}
 	if len(l.files) >= maxFiles {
 		return &entry{trace.File{Kind: e.Kind}, false}
 	}
-	l.files[strings.Clone(target)] = e
+	l.files[target] = e
 	return e
 }
 
@@ -95,12 +104,16 @@ func (l *ledger) miss(call string, bytes int64) {
 	m.Bytes += bytes
 }
 
-// write puts what was booked into a trace. Files that nothing came of are left out, such as those that were looked for
-// or had only their attributes asked.
+// write puts what was booked into a trace: first the standard streams, if they were used, then files by name.
 func (l *ledger) write(t *trace.Trace) {
 	t.Kinds = make(map[trace.Kind]trace.Sum, len(l.kinds))
 	for k, s := range l.kinds {
 		t.Kinds[k] = *s
+	}
+	for i := range l.std {
+		if e := &l.std[i].entry; e.Sum != (trace.Sum{}) {
+			t.Files = append(t.Files, e.File)
+		}
 	}
 	for _, target := range slices.Sorted(maps.Keys(l.files)) {
 		t.Files = append(t.Files, l.files[target].File)

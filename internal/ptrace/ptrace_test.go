@@ -1,6 +1,7 @@
 package ptrace
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"os"
@@ -72,6 +73,9 @@ func TestBytesByFile(t *testing.T) {
 			if s := tr.Kinds[k]; s.Read != size || s.Written != size {
 				t.Errorf("%s: %+v, want %d bytes in and out", k, s, size)
 			}
+		}
+		if sum := tr.Bytes(); sum.Written != tr.Processes[0].WrittenBytes {
+			t.Errorf("%d bytes were written, the kernel counts %d", sum.Written, tr.Processes[0].WrittenBytes)
 		}
 		if d, ok := tr.Distinct(); !ok || d != tr.Bytes().Read {
 			t.Errorf("Distinct() = %d, %v, want %d: nothing was read twice", d, ok, tr.Bytes().Read)
@@ -273,4 +277,34 @@ func TestOrdinaryUser(t *testing.T) {
 	if err != nil || line == "" {
 		t.Errorf("%v: %s", err, out)
 	}
+}
+
+// A command does not outlive its tracer, without which its calls would fail.
+func TestTracerIsKilled(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("/proc/self/exe", "root", "echo $$; exec sleep 1000")
+	cmd.Env = append(os.Environ(), deedVariable+"=trace")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	status := "/proc/" + strings.TrimSpace(line) + "/status"
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); <-tick.C {
+		text, err := os.ReadFile(status)
+		if err != nil || bytes.Contains(text, []byte("\nState:\tZ")) { // nobody may have collected it yet
+			return
+		}
+	}
+	t.Errorf("process %s goes on", line)
 }
