@@ -3,6 +3,7 @@ package ptrace
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 	"time"
 
@@ -24,10 +25,7 @@ func (x *tracer) start() error {
 	x.began = time.Now()
 	pid, err := syscall.ForkExec(x.command.Path, x.command.Argv, &attr)
 	if err != nil {
-		if not := Permitted(); not != nil {
-			return not
-		}
-		return err
+		return refusal(err)
 	}
 	x.root = pid
 	if err := x.take(pid); err != nil {
@@ -47,6 +45,19 @@ func (x *tracer) start() error {
 	}
 	x.resume(x.tree.threads[pid], 0)
 	return nil
+}
+
+// refusal is why a process could not be started: that of tracing if it was not permitted.
+func refusal(err error) error {
+	if not := Permitted(); not != nil {
+		return not
+	}
+	if status, _ := os.ReadFile("/proc/self/status"); errors.Is(err, unix.EPERM) {
+		if tracer, _ := field(status, "\nTracerPid:"); tracer != 0 {
+			return corral.Errorf(corral.Forbidden, "process %d traces this one, and all that it starts", tracer)
+		}
+	}
+	return err
 }
 
 // take seizes a process that has traced itself until its program was loaded. It is let go as a stopped process, and
