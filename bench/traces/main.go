@@ -83,10 +83,7 @@ func measure(ctx context.Context, rounds int, corral string, out io.Writer) (err
 		return err
 	}
 	fmt.Fprintf(out, "%s, %d cpus, load %s before\n\n", runtime.Version(), runtime.NumCPU(), load())
-	const row = "| %-44s | %10s | %9s | %9s | %13s |\n"
-	fmt.Fprintf(out, row, "milliseconds, median of "+strconv.Itoa(rounds)+"; ratio to untraced", ways[0], ways[1],
-		ways[2], ways[3])
-	fmt.Fprintf(out, row, "---", "---", "---", "---", "---")
+	elapsed, used := newTable("elapsed", rounds), newTable("of processors", rounds)
 	for _, s := range []subject{
 		{"a task that does nothing (/bin/true)", []string{"/bin/true"}, 50},
 		{"a shell with 20 children", []string{"/bin/sh", "-c", strings.Repeat("/bin/true;", 20)}, 2},
@@ -95,66 +92,92 @@ func measure(ctx context.Context, rounds int, corral string, out io.Writer) (err
 		{"300,000 calls that move nothing", []string{self, "calls", "300000"}, 1},
 		{"half a second of computing", []string{self, "compute", "500"}, 1},
 	} {
-		if err := compare(ctx, s, rounds, out, row); err != nil {
+		if err := compare(ctx, s, rounds, elapsed, used); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintf(out, "%s\n%s\n", elapsed, used)
 	return cmp.Or(commands(ctx, corral, rounds, out), busy(ctx, self, out))
 }
 
-// compare measures one subject in all ways.
-func compare(ctx context.Context, s subject, rounds int, out io.Writer, row string) error {
-	took := map[string][]float64{}   // :: way → milliseconds of each round
-	ratios := map[string][]float64{} // :: way → to untraced, in the same round
-	for range rounds {
-		for _, way := range ways {
-			began := time.Now()
-			for range s.times {
-				if err := cmp.Or(ctx.Err(), run(ctx, s.argv, way)); err != nil {
-					return err
-				}
-			}
-			ms := time.Since(began).Seconds() * 1000 / float64(s.times)
-			took[way] = append(took[way], ms)
-			ratios[way] = append(ratios[way], ms/took[untraced][len(took[untraced])-1])
-		}
-	}
+// A table has a line for each subject.
+type table struct{ strings.Builder }
+
+const row = "| %-44s | %9s | %13s | %13s | %15s |\n"
+
+func newTable(what string, rounds int) *table {
+	t := new(table)
+	fmt.Fprintf(t, row, fmt.Sprintf("milliseconds %s, median of %d", what, rounds), ways[0], ways[1], ways[2], ways[3])
+	fmt.Fprintf(t, row, "---", "---", "---", "---", "---")
+	return t
+}
+
+// add adds what was measured of a subject: milliseconds of each round, by way.
+func (t *table) add(s subject, took map[string][]float64) {
 	cells := []any{s.name}
 	for _, way := range ways {
 		cell := strconv.FormatFloat(median(took[way]), 'f', 2, 64)
 		if way != untraced {
-			cell += fmt.Sprintf(" %.2f×", median(ratios[way]))
+			ratios := make([]float64, len(took[way]))
+			for i := range ratios {
+				ratios[i] = took[way][i] / took[untraced][i]
+			}
+			cell += fmt.Sprintf(" %6.2f×", median(ratios))
 		}
 		cells = append(cells, cell)
 	}
-	fmt.Fprintf(out, row, cells...)
+	fmt.Fprintf(t, row, cells...)
+}
+
+// compare measures one subject in all ways.
+func compare(ctx context.Context, s subject, rounds int, elapsed, used *table) error {
+	wall, cpu := map[string][]float64{}, map[string][]float64{}
+	for range rounds {
+		for _, way := range ways {
+			began, sum := time.Now(), time.Duration(0)
+			for range s.times {
+				took, err := run(ctx, s.argv, way)
+				if err := cmp.Or(ctx.Err(), err); err != nil {
+					return err
+				}
+				sum += took
+			}
+			each := 1000 / float64(s.times)
+			wall[way] = append(wall[way], time.Since(began).Seconds()*each)
+			cpu[way] = append(cpu[way], sum.Seconds()*each)
+		}
+	}
+	elapsed.add(s, wall)
+	used.add(s, cpu)
 	return nil
 }
 
-// run runs a program once, in one way.
-func run(ctx context.Context, argv []string, way string) error {
+// run runs a program once, in one way, and returns what it took of processors, with its tracer.
+func run(ctx context.Context, argv []string, way string) (time.Duration, error) {
 	attr := syscall.ProcAttr{Env: []string{"LC_ALL=C"}, Files: []uintptr{0, 2, 2}}
+	var r ptrace.Result
 	if way == untraced {
 		pid, err := syscall.ForkExec(argv[0], argv, &attr)
+		if err == nil {
+			_, err = syscall.Wait4(pid, &r.Status, 0, &r.Used)
+		}
 		if err != nil {
-			return err
+			return 0, err
 		}
-		var status syscall.WaitStatus
-		if _, err = syscall.Wait4(pid, &status, 0, nil); err == nil && status != 0 {
-			err = fmt.Errorf("status %#x", uint32(status))
+	} else {
+		c := ptrace.Command{Path: argv[0], Argv: argv, Attr: attr, Mode: trace.Mode(way)}
+		if way == unfiltered {
+			c.Mode, c.Unfiltered = trace.IO, true
 		}
-		return err
+		var err error
+		if r, err = ptrace.Run(ctx, c); err != nil {
+			return 0, err
+		}
 	}
-	c := ptrace.Command{Path: argv[0], Argv: argv, Attr: attr, Mode: trace.Mode(way)}
-	if way == unfiltered {
-		c.Mode, c.Unfiltered = trace.IO, true
+	if r.Status != 0 {
+		return 0, fmt.Errorf("status %#x", uint32(r.Status))
 	}
-	r, err := ptrace.Run(ctx, c)
-	if err == nil && r.Status != 0 {
-		err = fmt.Errorf("status %#x", uint32(r.Status))
-	}
-	return err
+	return time.Duration(r.Used.Utime.Nano()+r.Used.Stime.Nano()) + r.Trace.Overhead.CPU, nil
 }
 
 // commands measures what it takes to type a command with a tracer before it.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -138,6 +139,24 @@ func onOwnThread(do func()) {
 	go try()
 	<-done
 }
+
+// quieten has the kernel send no SIGCHLD to this process when a child stops. Go has a handler for it, which would run
+// for each stop of a tracee, in whichever thread, and take as long as all the rest. That a child ends is still told.
+var quieten = sync.OnceFunc(func() {
+	var action struct { // struct sigaction, as the kernel has it on both architectures
+		handler, flags, restorer, mask uint64
+	}
+	set := func(to, from unsafe.Pointer) bool {
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGCHLD), uintptr(to), uintptr(from),
+			unsafe.Sizeof(action.mask), 0, 0)
+		return errno == 0
+	}
+	const noStops = 1 // SA_NOCLDSTOP
+	if set(nil, unsafe.Pointer(&action)) {
+		action.flags |= noStops
+		set(unsafe.Pointer(&action), nil)
+	}
+})
 
 // childless reports whether this thread has no children and no tracees.
 func childless() bool {

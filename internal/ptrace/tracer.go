@@ -64,6 +64,7 @@ func Run(ctx context.Context, c Command) (result Result, err error) {
 
 // run is Run, on the thread that it needs.
 func (x *tracer) run() (Result, error) {
+	quieten()
 	before := threadTime()
 	if err := x.start(); err != nil {
 		return Result{}, err
