@@ -14,21 +14,22 @@ import (
 // TraceFile is where the trace of an attempt is, if it was traced.
 const TraceFile = "trace.json"
 
-// byTrace follows in the Source of a usage to which a trace has added.
-const byTrace = "+ptrace"
-
 // startTraced is startProcess of a process that is watched with all that it starts. A goroutine has the tracer's thread
 // until then. What is left when the process has ended, daemons too, is killed: it could not go on without its tracer.
 //
 // Where nobody may trace, the process is started without: a task is not to fail for that, and what measured it says so.
-func startTraced(path string, argv []string, attr *syscall.ProcAttr, mode string) (*process, error) {
+func startTraced(path string, argv []string, attr *syscall.ProcAttr, how string) (*process, error) {
+	mode := trace.Processes
+	if how == corral.TraceIO {
+		mode = trace.IO
+	}
 	attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p := &process{traced: make(chan ptrace.Result, 1)}
 	started := make(chan error, 2)
 	go func() {
 		defer close(p.traced)
 		r, err := ptrace.Run(context.Background(), ptrace.Command{
-			Path: path, Argv: argv, Attr: *attr, Mode: trace.Mode(mode), Alone: true,
+			Path: path, Argv: argv, Attr: *attr, Mode: mode, Alone: true,
 			Started: func(pid int) { p.pid = pid; started <- nil }, Ended: p.ended,
 		})
 		if err != nil {
@@ -76,7 +77,7 @@ func addTrace(u *execution.Usage, t *trace.Trace) {
 		sum := t.Bytes()
 		u.ReadBytes, u.WrittenBytes = max(u.ReadBytes, sum.Read), max(u.WrittenBytes, sum.Written)
 	}
-	u.MeasuredBy += byTrace
+	u.MeasuredBy += execution.ByTrace
 }
 
 // leaveTrace writes the trace of an attempt to its directory. That it cannot be written is no reason to fail.

@@ -32,7 +32,7 @@ func TestTracedTask(t *testing.T) {
 	t.Parallel()
 	b := beginTraced(t, `setsid sleep 1000 & echo $! >&2; echo text | cat >copy; echo; exit 7`)
 	r := <-b.ended
-	if r.Exit != 7 || r.Reason != "exit status 7" || !strings.HasSuffix(string(r.MeasuredBy), byTrace) {
+	if r.Exit != 7 || r.Reason != "exit status 7" || !strings.HasSuffix(string(r.MeasuredBy), string(execution.ByTrace)) {
 		t.Errorf("result: %+v", r)
 	}
 	if r.WrittenBytes < int64(len("text\n\n123\n")) || r.MaxRSSKiB == 0 {

@@ -178,4 +178,5 @@ type Source string
 const (
 	ByRusage     Source = "rusage"      // wait4(2); bytes are not known
 	ByRusageProc Source = "rusage+proc" // bytes, too: from /proc/PID/io
+	ByTrace      Source = "+ptrace"     // follows where a trace has added what it alone tells
 )
