@@ -27,7 +27,10 @@ func showTrace(p *printer, t *trace.Trace) error {
 		inBytes(t.Peak()))
 	var err error
 	if t.Mode == trace.IO {
-		err = cmp.Or(list(p, kindsOf(t), kindTable), list(p, largest(t.Files), fileTable))
+		err = list(p, kindsOf(t), kindTable)
+		if files := largest(t.Files); len(files) > 0 {
+			err = cmp.Or(err, list(p, files, fileTable))
+		}
 	} else {
 		sum := t.Bytes()
 		fmt.Fprintf(p.out, "read %s, written %s, by the kernel's count, which has no socket calls\n", inBytes(sum.Read),

@@ -70,7 +70,7 @@ func init() {
 }
 
 // foreign is what calls of programs for another architecture are counted as: their numbers mean something else.
-const foreign = "32-bit system calls"
+const foreign = "32-bit programs"
 
 // cloning is what requests of ioctl(2) are called by which files come to share their blocks.
 const cloning = "ioctl FICLONE"

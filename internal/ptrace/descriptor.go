@@ -52,6 +52,19 @@ func (x *books) entryOf(tid, fd int) *entry {
 	return x.ledger.add(string(target), kind, size)
 }
 
+// settle notes how large the files are that were written to. One that has gone since has no size.
+func (x *books) settle() {
+	for path, e := range x.ledger.files {
+		if e.Kind != trace.Regular || e.Written == 0 {
+			continue
+		}
+		var st syscall.Stat_t
+		if e.Size = -1; syscall.Stat(path, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG {
+			e.Size = st.Size
+		}
+	}
+}
+
 // link reads /proc/TID/fd/FD. The result is good until the next call.
 func (x *books) link(tid, fd int) []byte {
 	n, _, errno := unix.RawSyscall6(unix.SYS_READLINKAT, atCwd, uintptr(unsafe.Pointer(&x.fdPath(tid, fd)[0])),

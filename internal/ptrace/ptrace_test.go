@@ -48,12 +48,8 @@ func TestBytesByFile(t *testing.T) {
 		c := self("copy", in, out, "10000")
 		c.Mode, c.Unfiltered, c.Attr.Files[1] = trace.IO, unfiltered, printed.Fd()
 		tr := well(t, c)
-		want := "seccomp"
-		if unfiltered {
-			want = "syscall"
-		}
-		if tr.Overhead.By != want {
-			t.Errorf("stopped by %s, want %s", tr.Overhead.By, want)
+		if by := map[bool]string{false: "seccomp", true: "syscall"}[unfiltered]; tr.Overhead.By != by {
+			t.Errorf("stopped by %s, want %s", tr.Overhead.By, by)
 		}
 		got := fileOf(t, &tr, in)
 		got.Reads = 0 // as the reader likes
@@ -61,8 +57,8 @@ func TestBytesByFile(t *testing.T) {
 			t.Errorf("what was read, -want +got:\n%s", diff)
 		}
 		got = fileOf(t, &tr, out)
-		got.Size = 0
-		if diff := cmp.Diff(trace.File{Path: out, Kind: trace.Regular, Sum: trace.Sum{Written: size, Writes: 124}, Opens: 1}, got); diff != "" {
+		want := trace.File{Path: out, Kind: trace.Regular, Sum: trace.Sum{Written: size, Writes: 124}, Opens: 1, Size: size}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("what was written, -want +got:\n%s", diff)
 		}
 		got = fileOf(t, &tr, "stdout")

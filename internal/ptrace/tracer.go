@@ -106,6 +106,7 @@ func (x *tracer) finish(spent time.Duration) {
 	t.Processes, t.MoreProcs = x.tree.list()
 	t.Overhead = trace.Overhead{Stops: x.stops, CPU: spent, By: "none"}
 	if t.Mode == trace.IO {
+		x.books.settle()
 		x.books.ledger.write(t)
 		t.Overhead.By = "seccomp"
 		if x.plain {

@@ -139,7 +139,7 @@ type File struct {
 	Sum
 	Opens  int64  `json:"opens"`
 	Mapped int64  `json:"mapped_bytes,omitempty"` // address space that was given to it; what was used is not known
-	Size   int64  `json:"size_bytes"`             // of a regular file, at its last opening or at the end; -1: not known
+	Size   int64  `json:"size_bytes"`             // of a regular file, when last opened or, if written to, in the end
 	Target string `json:"target,omitempty"`       // of a standard stream: where it leads
 }
 
