@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -303,4 +305,26 @@ func TestTracerIsKilled(t *testing.T) {
 		}
 	}
 	t.Errorf("process %s goes on", line)
+}
+
+// Several are traced at once, beside children that are not: nobody collects another's.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range 8 {
+				status := strconv.Itoa(i)
+				r, err := Run(t.Context(), shell("/bin/true; /bin/true & wait; exit "+status))
+				if err != nil || r.Trace.Exit != i || len(r.Trace.Processes) != 3 {
+					t.Errorf("traced: %+v, %v", r.Trace, err)
+				}
+				err = exec.Command("/bin/sh", "-c", "exit "+status).Run()
+				if exit, ok := errors.AsType[*exec.ExitError](err); ok != (i > 0) || ok && exit.ExitCode() != i {
+					t.Errorf("not traced: %v, want exit status %d", err, i)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
