@@ -65,7 +65,8 @@ func (p *process) waitTraced() ending {
 }
 
 // addTrace adds what only a trace tells: processes that nobody waited for, the memory of all together, which is an
-// upper bound, and in mode io what went through sockets.
+// upper bound, and bytes: in mode io those of sockets, too, and of processes that have ended, which some kernels (6.18)
+// tell root alone.
 func addTrace(u *execution.Usage, t *trace.Trace) {
 	if cpu := t.CPU(); cpu > u.UserCPU+u.SysCPU {
 		u.UserCPU += cpu - u.UserCPU - u.SysCPU
@@ -73,10 +74,8 @@ func addTrace(u *execution.Usage, t *trace.Trace) {
 	if peak := t.Peak() >> 10; peak > u.MaxRSSKiB || peak > 0 && t.Whole() {
 		u.MaxRSSKiB = peak // without the worker's own, of which a process is a copy at first
 	}
-	if t.Mode == trace.IO {
-		sum := t.Bytes()
-		u.ReadBytes, u.WrittenBytes = max(u.ReadBytes, sum.Read), max(u.WrittenBytes, sum.Written)
-	}
+	sum := t.Bytes()
+	u.ReadBytes, u.WrittenBytes = max(u.ReadBytes, sum.Read), max(u.WrittenBytes, sum.Written)
 	u.MeasuredBy += execution.ByTrace
 }
 
