@@ -71,6 +71,9 @@ func (x *tracer) run() (Result, error) {
 	}
 	for {
 		n, more, err := next(unix.P_ALL, 0)
+		if err != nil { // unreachable: the kernel refuses no such wait, but nothing must stay stopped
+			x.roster.close()
+		}
 		if err != nil || !more {
 			x.finish(threadTime() - before)
 			return x.result, err
