@@ -328,3 +328,19 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// A command begins with the signals blocked and ignored that it would have without a tracer.
+func TestSignalsAtTheStart(t *testing.T) {
+	t.Parallel()
+	const script = "exec grep -E '^Sig(Blk|Ign)' /proc/self/status"
+	want, err := exec.Command("/bin/sh", "-c", script).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "status")
+	well(t, shell(script+" >"+file))
+	got, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("traced: %s, not traced: %s, %v", got, want, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -23,7 +24,9 @@ func (x *tracer) start() error {
 	sys.Ptrace = true
 	attr.Sys = &sys
 	x.began = time.Now()
+	mask := blockSignals()
 	pid, err := syscall.ForkExec(x.command.Path, x.command.Argv, &attr)
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil)
 	if err != nil {
 		return refusal(err)
 	}
@@ -33,6 +36,7 @@ func (x *tracer) start() error {
 		collect(pid)
 		return err
 	}
+	_ = request(unix.PTRACE_SETSIGMASK, pid, unsafe.Sizeof(mask.Val[0]), uintptr(unsafe.Pointer(&mask)))
 	x.roster.add(pid)
 	p := x.tree.begin(pid, 0, 0)
 	p.told, p.Execs, p.Argv = true, 1, clip(x.command.Argv)
@@ -45,6 +49,19 @@ func (x *tracer) start() error {
 	}
 	x.resume(x.tree.threads[pid], 0)
 	return nil
+}
+
+// blockSignals keeps signals from this thread, and from the process that it forks until that is given the mask which is
+// returned. A signal would stop that process, as a tracee, before it has executed its program; and until it has done so
+// this thread stands still in fork (as of vfork) and cannot let it go on. SIGTRAP is what it stops by once it has.
+func blockSignals() (before unix.Sigset_t) {
+	var all unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	all.Val[0] &^= 1 << (unix.SIGTRAP - 1)
+	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &all, &before) // it cannot fail
+	return before
 }
 
 // refusal is why a process could not be started: that of tracing if it was not permitted.
