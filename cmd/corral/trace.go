@@ -148,17 +148,25 @@ func traced(argv []string, path string, mode trace.Mode) (ptrace.Result, error) 
 type forwarder struct {
 	left func() // ends what a process has left
 
-	mu  sync.Mutex // guards what follows
-	pid int        // -1: it has ended; 0: it has not started
+	mu    sync.Mutex // guards what follows
+	pid   int        // -1: it has ended; 0: it has not started
+	early []syscall.Signal
 }
 
-func (f *forwarder) started(pid int) { f.set(pid) }
-func (f *forwarder) ended()          { f.set(-1) }
-
-func (f *forwarder) set(pid int) {
+// started hands on what came before the process was there.
+func (f *forwarder) started(pid int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pid = pid
+	for _, s := range f.early {
+		_ = unix.Kill(pid, s)
+	}
+}
+
+func (f *forwarder) ended() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pid = -1
 }
 
 // forward hands a signal on, unless it came from the terminal, which has sent it to the process as well.
@@ -166,8 +174,10 @@ func (f *forwarder) forward(s syscall.Signal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case f.pid <= 0:
+	case f.pid < 0:
 		f.left()
+	case f.pid == 0:
+		f.early = append(f.early, s)
 	case (s == unix.SIGINT || s == unix.SIGQUIT || s == unix.SIGHUP) && inForeground():
 	default:
 		_ = unix.Kill(f.pid, s)
