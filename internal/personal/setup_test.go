@@ -14,22 +14,24 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/ensemble/record"
 )
 
 // A service answers as corrald would, and notes what was changed.
 type service struct {
-	mu       sync.Mutex // guards following
-	changes  []string
-	sites    []corral.Site
-	clusters []corral.Cluster
-	glideins []corral.Glidein
-	runs     []corral.Run
-	packages []corral.Package
-	silent   bool                    // sites do not go
-	stubborn bool                    // pools do not end
-	raced    bool                    // somebody else creates things at the same moment
-	refused  map[string]*api.Problem // by path: what is answered instead
-	tools    string                  // the folder of a pool's programs
+	mu        sync.Mutex // guards following
+	changes   []string
+	sites     []corral.Site
+	clusters  []corral.Cluster
+	glideins  []corral.Glidein
+	runs      []corral.Run
+	ensembles []record.Ensemble
+	packages  []corral.Package
+	silent    bool                    // sites do not go
+	stubborn  bool                    // pools do not end
+	raced     bool                    // somebody else creates things at the same moment
+	refused   map[string]*api.Problem // by path: what is answered instead
+	tools     string                  // the folder of a pool's programs
 }
 
 func (s *service) client(t *testing.T) *api.Client {
@@ -102,6 +104,8 @@ func (s *service) list(noun string) any {
 		return api.List[corral.Glidein]{Items: s.glideins}
 	case "packages":
 		return api.List[corral.Package]{Items: s.packages}
+	case "ensembles":
+		return api.List[record.Ensemble]{Items: s.ensembles}
 	}
 	return api.List[corral.Run]{Items: s.runs}
 }
@@ -124,6 +128,8 @@ func (s *service) one(noun string, r *http.Request) any {
 		return cluster
 	case noun == "glideins":
 		return s.glideins[0]
+	case noun == "ensembles":
+		return record.Ensemble{ID: s.ensembles[0].ID, State: record.Ended}
 	case noun == "runs":
 		return corral.Run{ID: s.runs[0].ID, State: corral.RunCancelled, Reason: "kept: notes.txt"}
 	}
@@ -178,6 +184,24 @@ func TestTakeDownWithUnfinishedRuns(t *testing.T) {
 	got, err := TakeDown(t.Context(), s.client(t), Down{Force: true})
 	if diff := cmp.Diff(TakenDown{Glideins: 1, Cancelled: []corral.RunID{2}}, got); err != nil || diff != "" {
 		t.Errorf("forced: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestTakeDownWithAnEnsemble(t *testing.T) {
+	t.Parallel()
+	s := inUse()
+	s.ensembles = []record.Ensemble{{ID: 2, Name: "night", State: record.Running}}
+	_, err := TakeDown(t.Context(), s.client(t), Down{})
+	if corral.KindOf(err) != corral.Conflict || !strings.Contains(err.Error(), "2 (night)") || len(s.changes) > 0 {
+		t.Errorf("TakeDown: %v, changes %v, want a Conflict that names the ensemble, and no change", err, s.changes)
+	}
+	_, err = TakeDown(t.Context(), s.client(t), Down{Force: true})
+	if err != nil || s.changes[0] != "POST /v1/ensembles/2/cancel" {
+		t.Errorf("forced: %v, changes %v", err, s.changes)
+	}
+	s.ensembles[0].State = record.Ended
+	if _, err = TakeDown(t.Context(), s.client(t), Down{}); err != nil {
+		t.Errorf("with one that has ended: %v", err)
 	}
 }
 
