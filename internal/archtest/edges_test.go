@@ -210,7 +210,8 @@ var edges = map[string]map[string]string{
 		"internal/reconcile": "what it makes of rows", "internal/store": "the rows", root: "kinds of jobs",
 	},
 	"internal/request": {
-		"api": "what a request is", "clustering": "reads rules", "cost": "units of budgets", "gridsite": "contacts, batch systems",
+		"api": "what a request is", "clustering": "reads rules", "cost": "units of budgets",
+		"ensemble/record": "a label", "gridsite": "contacts, batch systems",
 		"account": "tokens", "internal/access": "who asks for a token", "internal/matching": "how long workers serve",
 		"internal/order": "what a pilot keeps of its walltime", "plan": "objectives of plans", "resubmit": "reads policies",
 		root: "nouns, error kinds",

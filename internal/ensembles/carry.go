@@ -75,7 +75,7 @@ func (c *carrier) write(tx *store.Tx, s Sight, x Decision, after record.Progress
 		}
 	}
 	for i := range x.Start {
-		if err := c.ask(tx, s, len(s.Glideins)+i); err != nil {
+		if err := c.ask(tx, s.Row, len(s.Glideins)+i, x.Lasting); err != nil {
 			return err
 		}
 	}
@@ -114,23 +114,20 @@ func told(tx *store.Tx, id record.ID, before, after []record.Member) error {
 // retries of a pilot that fails. It is asked for again after each.
 const retries = 3
 
-// ask asks for a pilot. One that lasts until the deadline needs no more of its walltime than what is left.
-func (c *carrier) ask(tx *store.Tx, s Sight, number int) error {
-	p := s.Row.Pilots
-	left := c.direction.Problem.Deadline - s.since(s.Now)
-	walltime := min(p.Walltime, corral.Seconds((left + beyond(left)).Round(time.Second)))
-	g, err := request.Glidein(api.NewGlidein{Site: p.Site, Cluster: s.Row.ClusterName, Hosts: 1, CPUs: p.CPUs,
-		MemoryMiB: p.MemoryMiB, Walltime: walltime,
-		Resubmission: api.Resubmission{Retries: retries}, Labels: labelled(c.id, "machine", number)}, tx.Now())
+// ask asks for a pilot.
+func (c *carrier) ask(tx *store.Tx, row record.Ensemble, number int, walltime time.Duration) error {
+	p := row.Pilots
+	p.Walltime = corral.Seconds(walltime)
+	g, err := request.Glidein(wanted(p, row.ClusterName), tx.Now())
 	if err != nil {
 		return err
 	}
-	g.Owner = s.Row.Owner
-	cluster, err := tx.Cluster(s.Row.Cluster)
+	g.Owner, g.Labels = row.Owner, labelled(c.id, "machine", number)
+	cluster, err := tx.Cluster(row.Cluster)
 	if err != nil {
 		return err
 	}
-	site, err := ownSite(tx, s.Row)
+	site, err := ownSite(tx, row)
 	if err != nil {
 		return err
 	}
@@ -139,6 +136,12 @@ func (c *carrier) ask(tx *store.Tx, s Sight, number int) error {
 	}
 	_, err = tx.CreateGlidein(g)
 	return err
+}
+
+// wanted is the request for a pilot.
+func wanted(p record.Pilots, cluster string) api.NewGlidein {
+	return api.NewGlidein{Site: p.Site, Cluster: cluster, Hosts: 1, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
+		Walltime: p.Walltime, Resubmission: api.Resubmission{Retries: retries}}
 }
 
 // ownSite finds the site of an ensemble: names are their owners' own.
@@ -168,8 +171,11 @@ func (c *carrier) begin(ctx context.Context, member int) error {
 	if err != nil {
 		return err
 	}
-	labels := labelled(c.id, "workflow", member)
-	maps.Copy(labels, in.Labels)
+	labels := maps.Clone(in.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, labelled(c.id, "workflow", member)) // by which its own are found
 	in.Labels = labels
 	p, err := c.Runs.Prepare(ctx, row.Cluster, in)
 	switch corral.KindOf(err) {

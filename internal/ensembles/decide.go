@@ -2,6 +2,7 @@ package ensembles
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -10,13 +11,15 @@ import (
 	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/internal/order"
 )
 
 // A Decision is what is to be done about an ensemble.
 type Decision struct {
 	Members []record.Member    // as they stand from now on, but for those that are begun
 	Begin   []int              // workflows to make runs of, in this order
-	Start   int                // pilots to ask for
+	Start   int                // pilots to ask for,
+	Lasting time.Duration      // each with this walltime
 	Stop    []corral.GlideinID // pilots that are to go at once
 	Cancel  []corral.RunID     // runs that are to end
 	Stepped bool               // the policy decided about pilots
@@ -36,8 +39,12 @@ func (d Direction) Decide(s Sight) Decision {
 		return x
 	}
 	v := s.view(d)
-	if s.since(s.Now) >= d.Problem.Deadline {
+	switch {
+	case s.since(s.Now) >= d.Problem.Deadline:
 		x.Ending = "its deadline is over"
+		return x
+	case s.Closed != "":
+		x.Ending = s.Closed
 		return x
 	}
 	d.admit(&x, s, v)
@@ -99,8 +106,13 @@ func (d Direction) wind(x *Decision, s Sight) {
 		case record.Deferred:
 			m.Standing = record.Rejected
 		case record.Begun:
+			r, known := s.Runs[m.Run]
+			if !known { // it was removed before it was seen to be over
+				m.Standing, m.Reason = record.Missed, fmt.Sprintf("its run %d is gone", m.Run)
+				continue
+			}
 			x.Ended = false
-			if s.Runs[m.Run].State == corral.RunRunning {
+			if r.State == corral.RunRunning {
 				x.Cancel = append(x.Cancel, m.Run)
 			}
 		}
@@ -128,8 +140,8 @@ func (d Direction) admit(x *Decision, s Sight, v ensemble.View) {
 			return
 		}
 		work := d.Problem.Ensemble[k]
-		verdict := d.Policy.Admit(v, ensemble.Claim{Workflow: k, Runtime: ensemble.Runtime(work),
-			Path: work.Graph.CriticalPath(work.Runtimes()), Begun: begun})
+		verdict := d.Policy.Admit(v, ensemble.Claim{Workflow: k, Runtime: d.held(ensemble.Runtime(work)),
+			Path: work.Graph.CriticalPath(work.Runtimes()), Begun: d.held(begun)})
 		m.Reason = verdict.Reason
 		switch {
 		case verdict.Begin:
@@ -142,6 +154,11 @@ func (d Direction) admit(x *Decision, s Sight, v ensemble.View) {
 			m.Standing = record.Deferred
 		}
 	}
+}
+
+// held is for how long a pilot is held whose cpus take so much of tasks' time between them.
+func (d Direction) held(runtime time.Duration) time.Duration {
+	return runtime / time.Duration(max(1, d.Problem.Machines.Slots))
 }
 
 // roots is how many tasks have no parents.
@@ -169,22 +186,77 @@ func (x *Decision) idle() bool {
 	})
 }
 
-// step asks the policy about pilots. Without any, and without the money for one, nothing more will come of the
-// ensemble.
+// step asks the policy about pilots. Tasks that are about to be taken by a pilot count as if they had been. Without any
+// pilot, and without the money for one, nothing more will come of the ensemble.
 func (d Direction) step(x *Decision, s Sight, v ensemble.View) {
-	orders := d.Policy.Step(v)
+	ready := s.ready()
+	for _, k := range x.Begin {
+		ready += roots(d.Problem.Ensemble[k].Graph)
+	}
+	orders := d.Policy.Step(taken(v, ready))
 	x.Stepped, x.Next = true, max(orders.Next, s.since(s.Now)+shortest)
 	for _, number := range orders.Stop {
 		x.Stop = append(x.Stop, s.Glideins[number].ID)
 	}
-	x.Start = max(0, min(orders.Start, d.Problem.Machines.Most-len(v.Machines)))
-	least := d.Problem.Terms.Cost(d.Problem.Interval + d.Problem.Leaving)
-	if x.Start == 0 && len(v.Machines) == 0 && d.Problem.Budget-v.Ended < least {
+	x.Start, x.Lasting = d.lasting(s, v, min(orders.Start, d.Problem.Machines.Most-len(v.Machines)))
+	least := d.Problem.Terms.Cost(max(leastHeld, d.Problem.Interval) + d.Problem.Leaving)
+	if left := d.Problem.Budget - v.Ended; x.Start == 0 && len(v.Machines) == 0 && left < least {
 		x.Stepped = false
-		x.Ending = fmt.Sprintf("its money is spent: %s of %s", cost.Amount{Money: x.Spent, Unit: d.Unit},
-			cost.Amount{Money: d.Problem.Budget, Unit: d.Unit})
+		x.Ending = d.poor(x.Spent)
 	}
 }
+
+// poor says that too little money is left.
+func (d Direction) poor(spent cost.Money) string {
+	budget := cost.Amount{Money: d.Problem.Budget, Unit: d.Unit}
+	if spent >= d.Problem.Budget {
+		return fmt.Sprintf("its money is spent: %s", budget)
+	}
+	return fmt.Sprintf("%s of its %s are spent, and the rest pays for no other pilot",
+		cost.Amount{Money: spent, Unit: d.Unit}, budget)
+}
+
+// taken is the view once pilots that are free have taken tasks that are ready.
+func taken(v ensemble.View, ready int) ensemble.View {
+	v.Machines = slices.Clone(v.Machines)
+	for i := range v.Machines {
+		if m := &v.Machines[i]; m.Ready {
+			n := max(0, min(ready, m.Slots-m.Busy))
+			m.Busy, ready = m.Busy+n, ready-n
+		}
+	}
+	return v
+}
+
+// lasting says how many of n pilots are asked for, and for how long: until the deadline, and no longer than the budget
+// pays for while all are held that are there. So it is kept by the batch system while nobody looks. The pilots of a
+// static plan, which are held for different times, are let go by whoever looks.
+func (d Direction) lasting(s Sight, v ensemble.View, n int) (start int, walltime time.Duration) {
+	hold := d.Problem.Deadline - v.Now
+	if t := d.Problem.Terms; !d.Static {
+		left := t.Affords(d.Problem.Budget - v.Ended.Plus(s.owed(d.Problem)))
+		share := func(n int) time.Duration { return lengths(left/int64(n), t.Period) - d.Problem.Leaving }
+		for n > 0 && share(n) < leastHeld {
+			n--
+		}
+		if n > 0 {
+			hold = min(hold, share(n))
+		}
+	}
+	hold = max(hold, leastHeld)
+	return max(0, n), min(time.Duration(s.Row.Pilots.Walltime), (hold + order.Reserve(hold)).Truncate(time.Second))
+}
+
+// lengths is how long n periods are.
+func lengths(n int64, period time.Duration) time.Duration {
+	if n > math.MaxInt64/int64(period) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * period
+}
+
+// leastHeld is the least time for which a pilot is asked for.
+const leastHeld = 10 * time.Second
 
 // early is how long before its time a decision about pilots may be made: the next look would come after it.
 const early = lookEvery + 200*time.Millisecond

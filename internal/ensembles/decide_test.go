@@ -32,6 +32,7 @@ type scene struct {
 	standing string // a letter for each workflow: waiting, deferred, rejected, begun, completed, missed
 	pilots   string // a letter for each: queued, free, busy, told to go, over
 	runs     map[corral.RunID]corral.Run
+	closed   string
 	steps    int
 	due      time.Duration
 }
@@ -40,9 +41,9 @@ var standings = map[byte]record.Standing{'w': record.Waiting, 'd': record.Deferr
 	'b': record.Begun, 'c': record.Completed, 'm': record.Missed}
 
 func (c scene) sight() Sight {
-	s := Sight{Now: began.Add(c.at), Due: c.due, Runs: c.runs}
+	s := Sight{Now: began.Add(c.at), Due: c.due, Runs: c.runs, Closed: c.closed}
 	s.Row = record.Ensemble{ID: 7, State: c.state, CreatedAt: began, Reason: "its deadline is over",
-		Pilots: record.Pilots{CPUs: 1}, Progress: record.Progress{Steps: c.steps}}
+		Pilots: record.Pilots{CPUs: 1, Walltime: corral.Seconds(6*time.Hour + time.Minute)}, Progress: record.Progress{Steps: c.steps}}
 	for k := range c.standing {
 		m := record.Member{Workflow: "abc"[k : k+1], Standing: standings[c.standing[k]]}
 		if c.standing[k] != 'w' && c.standing[k] != 'd' && c.standing[k] != 'r' {
@@ -51,7 +52,8 @@ func (c scene) sight() Sight {
 		s.Row.Members = append(s.Row.Members, m)
 	}
 	for i, how := range c.pilots {
-		g := corral.Glidein{ID: corral.GlideinID(i + 1), State: corral.GlideinActive}
+		g := corral.Glidein{ID: corral.GlideinID(i + 1), State: corral.GlideinActive,
+			Walltime: corral.Seconds(6*time.Hour + 57*time.Second)}
 		j := corral.Job{State: corral.JobRunning, SubmittedAt: began, StartedAt: began}
 		w := corral.Worker{Glidein: g.ID, CPUs: 1, CPUsFree: 1, Connected: true}
 		switch how {
@@ -90,7 +92,7 @@ func (x Decision) told() string {
 		say("begin %v", x.Begin)
 	}
 	if x.Start > 0 {
-		say("start %d", x.Start)
+		say("start %d for %s", x.Start, x.Lasting)
 	}
 	if len(x.Stop) > 0 {
 		say("stop %v", x.Stop)
@@ -123,9 +125,9 @@ func TestDecide(t *testing.T) {
 		want string
 	}{
 		{"all are begun at once, on as many pilots as the budget pays for", rehearsal.DPDS,
-			scene{standing: "www"}, "www; begin [0 1 2]; start 3"},
+			scene{standing: "www"}, "www; begin [0 1 2]; start 3 for 6h0m57s"},
 		{"however late the first look comes", rehearsal.DPDS,
-			scene{at: time.Hour, standing: "www"}, "www; begin [0 1 2]; start 3"},
+			scene{at: time.Hour, standing: "www"}, "www; begin [0 1 2]; start 3 for 6h0m57s"},
 		{"but once it was made, none is started anew because corrald was", rehearsal.DPDS,
 			scene{at: time.Minute, standing: "bbb", pilots: "qqq", steps: 1}, "bbb"},
 		{"a patient one begins nothing while no pilot is there", rehearsal.WADPDS,
@@ -157,13 +159,21 @@ func TestDecide(t *testing.T) {
 			pilots: "oo", runs: map[corral.RunID]corral.Run{1: over(corral.RunCancelled, 6*time.Hour)}, steps: 1},
 			"mrr; ended"},
 		{"pilots that have ended are replaced while the others are busy", rehearsal.DPDS,
-			scene{at: time.Hour, standing: "bbb", pilots: "bbo", steps: 1}, "bbb; start 1"},
+			scene{at: time.Hour, standing: "bbb", pilots: "bbo", steps: 1}, "bbb; start 1 for 5h0m57s"},
+		{"for as long as the money lasts if all are held", rehearsal.DPDS,
+			scene{at: time.Hour, standing: "bbb", pilots: "ooobb", steps: 1}, "bbb; start 1 for 3h0m57s"},
 		{"and not while one is idle", rehearsal.DPDS,
 			scene{at: time.Hour, standing: "bbb", pilots: "bfo", steps: 1}, "bbb"},
+		{"though a task that is ready will take it", rehearsal.DPDS, scene{at: time.Hour, standing: "bbb", pilots: "bfo",
+			runs: map[corral.RunID]corral.Run{1: queue}, steps: 1}, "bbb; start 1 for 5h0m57s"},
+		{"its site is to be removed", rehearsal.DPDS, scene{at: time.Hour, standing: "bbb", pilots: "bbb",
+			closed: "its site grid is EXITING", steps: 1}, "bbb; ending: its site grid is EXITING"},
+		{"a run that was removed keeps nothing open", rehearsal.DPDS, scene{at: 6 * time.Hour, state: record.Ending,
+			standing: "brr", pilots: "o", steps: 1}, "mrr; ended"},
 		{"one that goes still costs money", rehearsal.DPDS, scene{at: 5*time.Hour + time.Minute, standing: "bbb",
 			pilots: "bbto", steps: 1}, "bbb"},
 		{"without pilots and money nothing is left to do", rehearsal.DPDS, scene{at: 5 * time.Hour, standing: "bbb",
-			pilots: strings.Repeat("o", 18), steps: 1}, "bbb; ending: its money is spent: 18USD of 18USD"},
+			pilots: strings.Repeat("o", 18), steps: 1}, "bbb; ending: its money is spent: 18USD"},
 	} {
 		if tt.state == "" {
 			tt.state = record.Running

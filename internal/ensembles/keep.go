@@ -3,8 +3,10 @@ package ensembles
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -52,7 +54,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			k.Log.Error("looking for ensembles: it is tried again", "error", err)
 		}
 		for _, row := range open {
-			if done := ended[row.ID]; done != nil && !closed(done) {
+			if done := ended[row.ID]; done != nil && !isClosed(done) {
 				continue
 			}
 			done := make(chan struct{})
@@ -75,7 +77,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-func closed(done <-chan struct{}) bool {
+func isClosed(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
@@ -161,12 +163,23 @@ func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	return pause, nil
 }
 
+// closed are the states of a site that will never again take a pilot.
+var closed = []corral.SiteState{corral.SiteFailed, corral.SiteExiting, corral.SiteRemoving, corral.SiteDeleted}
+
 // sight reads what is known of the ensemble.
 func (c *carrier) sight(ctx context.Context) (s Sight, err error) {
 	s = Sight{Due: c.due, Runs: map[corral.RunID]corral.Run{}}
 	err = c.DB.View(ctx, func(tx *store.Tx) error {
 		if s.Row, err = tx.Ensemble(c.id); err != nil {
 			return err
+		}
+		switch site, err := ownSite(tx, s.Row); {
+		case corral.KindOf(err) == corral.NotFound:
+			s.Closed = fmt.Sprintf("its site %s is gone", s.Row.Pilots.Site)
+		case err != nil:
+			return err
+		case slices.Contains(closed, site.State):
+			s.Closed = fmt.Sprintf("its site %s is %s", site.Name, site.State)
 		}
 		labels := map[string]string{record.Label: strconv.FormatInt(int64(c.id), 10)}
 		s.Glideins, err = tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labels})

@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner/rehearsal"
 	"github.com/corral-pilot/corral/sim"
@@ -41,10 +42,6 @@ func leaving(batch string) time.Duration {
 	}
 	return 15 * time.Second
 }
-
-// beyond is by how much longer than to the deadline pilots are asked for: what they keep of their walltime for leaving,
-// and a minute for a clock that differs.
-func beyond(deadline time.Duration) time.Duration { return order.Reserve(deadline) + time.Minute }
 
 // A Drafted is an ensemble that is checked and planned, and not kept yet.
 type Drafted struct {
@@ -73,12 +70,11 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 		flows, x.Runs = append(flows, flow), append(x.Runs, runOf(in, m))
 	}
 	d, err := direct(x.Row, flows)
-	if err = cmp.Or(err, d.Problem.Ensemble.Check()); err != nil {
-		return x, err
+	if err = cmp.Or(err, d.Problem.Ensemble.Check()); err == nil {
+		err = cmp.Or(d.check(x.Row), fits(d.Problem.Ensemble, x.Row.Pilots, facts, now), afford(d, facts))
 	}
-	if d.Problem.Machines.Ends > 0 && x.Row.Goal.Algorithm == rehearsal.SPSS {
-		return x, corral.ErrorAt(corral.Invalid, "algorithm", "%s plans pilots that are held until the deadline, and "+
-			"at site %s they have %s: use another", rehearsal.SPSS, x.Row.Pilots.Site, x.Row.Pilots.Walltime)
+	if err != nil {
+		return x, err
 	}
 	choice := choose(x.Row.Goal.Algorithm, d.Problem)
 	for k, w := range d.Problem.Ensemble {
@@ -88,6 +84,55 @@ func Draft(ctx context.Context, in api.NewEnsemble, facts provision.Facts, now t
 	x.prioritise(choice.Policy(d.Problem))
 	x.Row.Choice, err = json.Marshal(choice)
 	return x, err
+}
+
+// check refuses a static plan where pilots are not as it has them.
+func (d Direction) check(row record.Ensemble) error {
+	switch m := d.Problem.Machines; {
+	case row.Goal.Algorithm != rehearsal.SPSS:
+		return nil
+	case m.Ends > 0:
+		return corral.ErrorAt(corral.Invalid, "algorithm", "%s plans pilots that are held until the deadline, and "+
+			"at site %s they have %s: use another", rehearsal.SPSS, row.Pilots.Site, row.Pilots.Walltime)
+	case m.Slots > 1:
+		return corral.ErrorAt(corral.Invalid, "algorithm", "%s plans pilots of one cpu: use another for those of %d",
+			rehearsal.SPSS, m.Slots)
+	}
+	return nil
+}
+
+// fits refuses pilots that the site has not, and tasks that none of them could take.
+func fits(all ensemble.Ensemble, p record.Pilots, facts provision.Facts, now time.Time) error {
+	g, err := request.Glidein(wanted(p, ""), now)
+	if err == nil {
+		err = request.Fit(&g, facts.Site, facts.Machine)
+	}
+	if err != nil {
+		return err
+	}
+	has := corral.Resources{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB}
+	room := has
+	room.MemoryMiB, room.DiskMiB = cmp.Or(has.MemoryMiB, corral.Unlimited), corral.Unlimited
+	for _, w := range all {
+		for _, t := range w.Tasks {
+			if !t.Needs.FitIn(room) {
+				return corral.ErrorAt(corral.Unsatisfiable, w.Name, "task %s needs %s, and pilots of the ensemble "+
+					"have %s: give them more by --cpus or --memory", t.ID, t.Needs, has)
+			}
+		}
+	}
+	return nil
+}
+
+// afford refuses a budget that is more than what may be spent at the site.
+func afford(d Direction, facts provision.Facts) error {
+	left := facts.Ledger.Left()
+	if left == nil || d.Problem.Budget <= *left {
+		return nil
+	}
+	return corral.ErrorAt(corral.Unsatisfiable, "budget",
+		"%s are left of the allocation at site %s, and %s are asked for", cost.Amount{Money: *left, Unit: d.Unit},
+		facts.Site.Name, cost.Amount{Money: d.Problem.Budget, Unit: d.Unit})
 }
 
 // read reads a workflow that can be run.
@@ -126,7 +171,7 @@ func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.
 	deadline := time.Duration(in.Deadline)
 	p = record.Pilots{Site: site.Name, CPUs: max(1, in.CPUs), MemoryMiB: in.MemoryMiB, Price: site.Price,
 		Billing: site.Billing, Interval: corral.Seconds(min(90*time.Second, max(2*time.Second, deadline/100)))}
-	p.Walltime = corral.Seconds(deadline + beyond(deadline))
+	p.Walltime = corral.Seconds(deadline + order.Reserve(deadline))
 	if in.Walltime > 0 {
 		p.Walltime = min(p.Walltime, in.Walltime)
 	}
@@ -147,9 +192,9 @@ func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.
 		"%s takes no pilots of %d cpus now: see `corral site show %[1]s`", site.Name, p.CPUs)
 }
 
-// exactly is the period of a site that bills what is held as it is: a thousandth of an hour, whose price is a whole
-// number of micro-units where that of an hour is in thousandths.
-const exactly = time.Hour / 1000
+// exactly is the period of a site that bills what is held as it is: a ten-thousandth of an hour, whose price is a whole
+// number of micro-units where that of an hour is in hundredths.
+const exactly = time.Hour / 10_000
 
 // terms says what a pilot costs. Of a least time that is billed all is reckoned in periods of it, which is more.
 func terms(p record.Pilots) (ensemble.Terms, cost.Unit, error) {
@@ -219,6 +264,6 @@ func (d Direction) with(choice json.RawMessage) (Direction, error) {
 	}
 	live := d.Problem
 	live.Machines.Ends = cmp.Or(live.Machines.Ends, live.Deadline) // any pilot may fail
-	d.Policy, d.Patient = c.Policy(live), c.Algorithm == rehearsal.WADPDS
+	d.Policy, d.Patient, d.Static = c.Policy(live), c.Algorithm == rehearsal.WADPDS, c.Algorithm == rehearsal.SPSS
 	return d, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func asked(change func(*api.NewEnsemble)) api.NewEnsemble {
 
 // here is a site of one machine.
 var here = provision.Facts{Machine: corral.SiteQueue{CPUs: 8, MemoryMiB: 8192},
-	Site: corral.Site{Name: "local", Batch: corral.ForkBatch, State: corral.SiteReady}}
+	Site: corral.Site{Name: "local", Contact: "local:", Batch: corral.ForkBatch, State: corral.SiteReady}}
 
 // What a request becomes: pilots of its site until the deadline, runs by priority, and a choice from which the same
 // policy is made again.
@@ -61,7 +62,7 @@ func TestDraft(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := x.Row.Pilots
-	if p.Most != 8 || p.CPUs != 1 || time.Duration(p.Walltime) != 62*time.Minute || p.Interval != corral.Seconds(36*time.Second) {
+	if p.Most != 8 || p.CPUs != 1 || time.Duration(p.Walltime) != 61*time.Minute || p.Interval != corral.Seconds(36*time.Second) {
 		t.Errorf("pilots %+v", p)
 	}
 	if string(x.Row.Choice) != `{"algorithm":"dpds","machines":1}` || x.Row.Spent != "0ch" {
@@ -88,7 +89,7 @@ func TestDraft(t *testing.T) {
 		t.Errorf("what was removed is still there: %v", err)
 	}
 	x.Row.State = record.Ending
-	if d, err := shelf.direction(t.Context(), x.Row); err != nil || d.Problem.Terms.Price != 1000 {
+	if d, err := shelf.direction(t.Context(), x.Row); err != nil || d.Problem.Terms.Price != 100 {
 		t.Errorf("to end an ensemble takes no workflows: %+v %v", d.Problem.Terms, err)
 	}
 }
@@ -112,6 +113,9 @@ func TestDraftRefuses(t *testing.T) {
 	t.Parallel()
 	hourly := here
 	hourly.Site.Price, hourly.Site.Billing = "2EUR/host-hour", "1h"
+	limited := here
+	limited.Ledger.Balance = new(cost.Money)
+	*limited.Ledger.Balance = 900_000
 	for _, tt := range []struct {
 		name   string
 		facts  provision.Facts
@@ -129,6 +133,16 @@ func TestDraftRefuses(t *testing.T) {
 		{"spss and short pilots", here, func(in *api.NewEnsemble) {
 			in.Algorithm, in.Walltime = rehearsal.SPSS, corral.Seconds(10*time.Minute)
 		}, "algorithm: spss plans pilots that are held until the deadline, and at site local they have 10m0s: use another"},
+		{"spss and pilots of several cpus", here, func(in *api.NewEnsemble) { in.Algorithm, in.CPUs = rehearsal.SPSS, 2 },
+			"algorithm: spss plans pilots of one cpu: use another for those of 2"},
+		{"more than is left of the site's allocation", limited, func(*api.NewEnsemble) {},
+			"budget: 0.9ch are left of the allocation at site local, and 1ch are asked for"},
+		{"more memory than the site has", here, func(in *api.NewEnsemble) { in.MemoryMiB = 9000 },
+			"memory_mib: 1 hosts with 9000 MiB each; this machine, which all of them are, has 8192 MiB"},
+		{"a task that fits no pilot", here, func(in *api.NewEnsemble) {
+			in.Workflows[1].Workflow = json.RawMessage(strings.Replace(string(sleeping("b", 30, 2)),
+				`"runtimeInSeconds": 30`, `"runtimeInSeconds": 30, "coreCount": 2`, 1))
+		}, "b: task t0 needs 2 cpus, and pilots of the ensemble have 1 cpu, 1024 MiB of memory: give them more by --cpus or --memory"},
 		{"a workflow without tasks", here, func(in *api.NewEnsemble) { in.Workflows[1].Workflow = sleeping("b", 1, 0) },
 			""},
 		{"no JSON", here, func(in *api.NewEnsemble) { in.Workflows[1].Workflow = json.RawMessage(`{"name": 1}`) }, ""},
@@ -153,8 +167,8 @@ func TestTerms(t *testing.T) {
 		want           cost.Money
 		period         time.Duration
 	}{
-		{"", "", 1, 1000, exactly},
-		{"", "", 4, 4000, exactly},
+		{"", "", 1, 100, exactly},
+		{"", "", 4, 400, exactly},
 		{"1USD/cpu-hour", "1h", 2, 2_000_000, time.Hour},
 		{"3EUR/host-hour", "1m", 8, 50_000, time.Minute},
 		{"1ch/cpu-hour", "10m-minimum", 1, 166_667, 10 * time.Minute},

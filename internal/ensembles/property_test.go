@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/ensemble/drawn"
 	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/planner/rehearsal"
 	"github.com/corral-pilot/corral/sim/cloud"
 )
@@ -41,7 +42,7 @@ func (w *site) pass(d time.Duration) {
 		switch {
 		case a.StartedAt.IsZero() && w.rng.IntN(20) == 0:
 			a.State, a.StartedAt = corral.JobRunning, w.Now
-		case !a.StartedAt.IsZero() && w.rng.IntN(4000) == 0:
+		case !a.StartedAt.IsZero() && (w.rng.IntN(4000) == 0 || !w.leavesAt(*g).After(w.Now)):
 			w.ends[g.ID] = w.Now
 		}
 		if !a.StartedAt.IsZero() {
@@ -57,6 +58,33 @@ func (w *site) pass(d time.Duration) {
 	}
 }
 
+// leavesAt is when a pilot has kept its walltime, less what it reserves for leaving.
+func (w *site) leavesAt(g corral.Glidein) time.Time {
+	walltime := time.Duration(g.Walltime)
+	return g.Attempts[0].StartedAt.Add(walltime - order.Reserve(walltime))
+}
+
+// unattended is what all pilots will have cost if nobody looks any more.
+func (w *site) unattended(p rehearsal.Problem) (sum cost.Money) {
+	for _, g := range w.Glideins {
+		a := g.Attempts[0]
+		end, told := w.ends[g.ID]
+		switch {
+		case !a.Live():
+			end = a.EndedAt
+		case a.StartedAt.IsZero():
+			a.StartedAt = w.Now
+			end = w.leavesAt(corral.Glidein{Walltime: g.Walltime, Attempts: []corral.Job{a}}).Add(p.Leaving)
+		case !told:
+			end = w.leavesAt(g).Add(p.Leaving)
+		}
+		if !a.StartedAt.IsZero() {
+			sum = sum.Plus(p.Terms.Cost(end.Sub(a.StartedAt)))
+		}
+	}
+	return sum
+}
+
 // obey does what a decision says, as the keeper would.
 func (w *site) obey(x Decision) {
 	for _, id := range x.Stop {
@@ -70,7 +98,7 @@ func (w *site) obey(x Decision) {
 	}
 	for range x.Start {
 		w.Glideins = append(w.Glideins, corral.Glidein{ID: corral.GlideinID(len(w.Glideins) + 1), State: corral.GlideinActive,
-			Attempts: []corral.Job{{State: corral.JobQueued, SubmittedAt: w.Now}}})
+			Walltime: corral.Seconds(x.Lasting), Attempts: []corral.Job{{State: corral.JobQueued, SubmittedAt: w.Now}}})
 	}
 	w.Row.Members = x.Members
 	for _, k := range x.Begin {
@@ -95,23 +123,25 @@ func (w *site) obey(x Decision) {
 }
 
 // Whatever pilots and runs do, and however often corrald starts anew: an ensemble ends, no workflow of it is left open,
-// no pilot held, and what they have cost never exceeds the budget.
+// no pilot held, and what they have cost never exceeds the budget. Where pilots are not held as a plan says, that is so
+// even if corrald is gone from any instant on.
 func TestTheLedgerIsKept(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
 		p := rehearsal.Problem{Ensemble: drawn.Random(rng, 6, 20), Leaving: 3 * time.Second, Shared: true,
 			Budget: cost.Money(rng.IntN(2_000_000)), Deadline: time.Duration(1+rng.IntN(20)) * time.Minute,
-			Terms:    []ensemble.Terms{{Price: 1000, Period: exactly}, {Price: 16_667, Period: time.Minute}}[rng.IntN(2)],
+			Terms:    []ensemble.Terms{{Price: 100, Period: exactly}, {Price: 16_667, Period: time.Minute}}[rng.IntN(2)],
 			Machines: cloud.Kind{Slots: 1, Queued: true, Most: 1 + rng.IntN(10)}}
 		p.Interval = min(90*time.Second, max(2*time.Second, p.Deadline/100))
 		choice := rehearsal.Default(Algorithms[1+rng.IntN(len(Algorithms)-1)], p)
-		d := Direction{Problem: p, Unit: "ch", Patient: choice.Algorithm == rehearsal.WADPDS}
+		d := Direction{Problem: p, Unit: "ch", Patient: choice.Algorithm == rehearsal.WADPDS,
+			Static: choice.Algorithm == rehearsal.SPSS}
 		p.Machines.Ends = p.Deadline
 		d.Policy = choice.Policy(p)
 		w := site{rng: rng, d: d, ends: map[corral.GlideinID]time.Time{}, Sight: Sight{Now: began,
 			Runs: map[corral.RunID]corral.Run{}, Row: record.Ensemble{State: record.Running, CreatedAt: began,
-				Pilots: record.Pilots{CPUs: 1}}}}
+				Pilots: record.Pilots{CPUs: 1, Walltime: corral.Seconds(p.Deadline + order.Reserve(p.Deadline))}}}}
 		for range p.Ensemble {
 			w.Row.Members = append(w.Row.Members, record.Member{Standing: record.Waiting})
 		}
@@ -120,6 +150,9 @@ func TestTheLedgerIsKept(t *testing.T) {
 			w.pass(time.Duration(100+rng.IntN(500)) * time.Millisecond)
 			if spent := w.spent(p.Terms); spent > p.Budget {
 				rt.Fatalf("%s: %s of %s are spent after %s", choice, spent, p.Budget, w.since(w.Now))
+			}
+			if sum := w.unattended(p); !d.Static && sum > p.Budget {
+				rt.Fatalf("%s: %s of %s are spent if nobody looks from %s on", choice, sum, p.Budget, w.since(w.Now))
 			}
 			if looks > 20_000 {
 				rt.Fatalf("%s: it does not end: %+v", choice, w.Row)

@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/planner/rehearsal"
 )
 
@@ -16,6 +17,7 @@ type Direction struct {
 	Unit    cost.Unit
 	Policy  ensemble.Policy
 	Patient bool // a workflow is asked about only when a pilot is free for it
+	Static  bool // the plan says until when a pilot is held
 }
 
 // A Sight is what is known of an ensemble at an instant.
@@ -27,6 +29,7 @@ type Sight struct {
 	Runs     map[corral.RunID]corral.Run
 	Begun    time.Duration // what the tasks take that have not ended of workflows that were begun
 	Due      time.Duration // when to decide about pilots again
+	Closed   string        // why its site will never again take a pilot; "": it may
 }
 
 // since is an instant as the ensemble counts.
@@ -100,10 +103,27 @@ func (s Sight) free(v ensemble.View) (n int) {
 			n += m.Slots - m.Busy
 		}
 	}
-	for _, r := range s.Runs {
-		if !r.State.Over() {
-			n -= r.Tasks.Ready
+	return n - s.ready()
+}
+
+// ready is how many tasks of workflows that were begun wait for a pilot.
+func (s Sight) ready() (n int) {
+	for _, m := range s.Row.Members {
+		if r := s.Runs[m.Run]; m.Standing == record.Begun && !r.State.Over() {
+			n += r.Tasks.Ready
 		}
 	}
 	return n
+}
+
+// owed is what the pilots that were not told to go will have cost when their walltimes are over.
+func (s Sight) owed(p rehearsal.Problem) (sum cost.Money) {
+	for _, g := range s.Glideins {
+		if g.State.Terminal() || g.Asked != corral.AskNothing {
+			continue
+		}
+		walltime := time.Duration(g.Walltime)
+		sum = sum.Plus(p.Terms.Cost(walltime - order.Reserve(walltime) + p.Leaving))
+	}
+	return sum
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/ensemble/record"
 )
 
 // Limits of what may be asked for, beside the ranges of numbers.
@@ -104,16 +105,16 @@ func (k *checker) labels(labels map[string]string) {
 }
 
 // ownLabels are the labels by which corrald knows what it asked for itself: the pilots of a plan, their numbers, and
-// those of a cluster's scale. A glidein with one is charged to the plan, and let go with it.
-var ownLabels = []string{corral.PlanLabel, "pilot", "scale"}
+// those of a cluster's scale and of an ensemble. A glidein with one is charged to the plan, and let go with it.
+var ownLabels = []string{corral.PlanLabel, "pilot", "scale", record.Label}
 
 // CheckLabels refuses, on a glidein that a person asks for, labels that say that corrald did.
 func CheckLabels(labels map[string]string) error {
 	var k checker
 	for _, key := range ownLabels {
 		_, given := labels[key]
-		k.invalid(given, "labels."+key, "corrald itself puts the label %s on the glideins of its plans and scales: "+
-			"choose another", key)
+		k.invalid(given, "labels."+key, "corrald itself puts the label %s on what plans, scales and ensembles "+
+			"ask for: choose another", key)
 	}
 	return k.err
 }

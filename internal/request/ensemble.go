@@ -27,6 +27,7 @@ func CheckEnsemble(in api.NewEnsemble) error {
 		k.text(place+"workflow_name", m.WorkflowName)
 		k.absolute(place+"source_dir", m.SourceDir)
 		k.labels(m.Labels)
+		k.keep(CheckLabels(m.Labels))
 	}
 	return k.err
 }

@@ -102,11 +102,11 @@ func (p Problem) valued(o cloud.Outcome) cloud.Outcome {
 	return o
 }
 
-// candidates are the policies that are played. A static plan holds machines for as long as it likes, so that there is
-// none where they end by themselves.
+// candidates are the policies that are played. A static plan holds machines for as long as it likes and has each take
+// a task at a time, so that there is none where they end by themselves or take more.
 func candidates(p Problem) (all []Candidate) {
 	var choices []Choice
-	if p.Machines.Ends == 0 {
+	if p.Machines.Ends == 0 && p.Machines.Slots <= 1 {
 		choices = p.static()
 	}
 	for _, algorithm := range []string{WADPDS, DPDS} {

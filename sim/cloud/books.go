@@ -14,6 +14,7 @@ type books struct {
 	runtime  []time.Duration // :: workflow → what its tasks take
 	begun    time.Duration   // what the tasks take that have not ended of workflows that were begun
 	open     int             // tasks that may still run
+	slots    int             // tasks that a machine runs at a time
 }
 
 // A standing is whether a workflow was begun.
@@ -26,8 +27,9 @@ const (
 	rejected
 )
 
-func newBooks(e ensemble.Ensemble) *books {
-	b := &books{ensemble: e, standing: make([]standing, len(e)), aside: make([][]int32, len(e)), open: e.Tasks()}
+func newBooks(e ensemble.Ensemble, slots int) *books {
+	b := &books{ensemble: e, slots: slots, open: e.Tasks(), standing: make([]standing, len(e)),
+		aside: make([][]int32, len(e))}
 	for _, w := range e {
 		b.runtime = append(b.runtime, ensemble.Runtime(w))
 	}
@@ -37,7 +39,9 @@ func newBooks(e ensemble.Ensemble) *books {
 // claim is what the policy is told of a workflow that it is asked about.
 func (b *books) claim(k int) ensemble.Claim {
 	w := b.ensemble[k]
-	return ensemble.Claim{Workflow: k, Runtime: b.runtime[k], Path: w.Graph.CriticalPath(w.Runtimes()), Begun: b.begun}
+	slots := time.Duration(b.slots)
+	return ensemble.Claim{Workflow: k, Runtime: b.runtime[k] / slots, Path: w.Graph.CriticalPath(w.Runtimes()),
+		Begun: b.begun / slots}
 }
 
 // decide takes note of a verdict.

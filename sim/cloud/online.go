@@ -29,7 +29,7 @@ type place struct {
 // whose place is the smallest; of equal ones that which was ready first.
 func Online(s Scenario, policy ensemble.Policy) Outcome {
 	w := newWorld(&s)
-	x := &online{world: w, policy: policy, books: newBooks(s.Ensemble), free: newFree(w),
+	x := &online{world: w, policy: policy, books: newBooks(s.Ensemble, s.Machines.slots()), free: newFree(w),
 		ready: heap.New(func(a, b place) bool { return a.key < b.key || a.key == b.key && a.number < b.number })}
 	if a, ok := policy.(Assigner); ok {
 		x.own = newAssigned(x, a)
