@@ -66,7 +66,7 @@ func switchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "u-low", Usage: "dpds: let idle machines go below a utilisation of `U` (default: 0.7)"},
 		&cli.StringFlag{Name: "u-high", Usage: "dpds: ask for one more above `U` (default: 0.9)"},
 		&cli.StringFlag{Name: "vmax", Usage: "dpds: hold `X` times the first machines at most (default: 1)"},
-		&cli.DurationFlag{Name: "interval", Usage: "dpds: decide every `D` (default: 90s)"},
+		&cli.DurationFlag{Name: "interval", Usage: "decide every `D` (default: deadline/100, 2s to 90s)"},
 		&cli.StringFlag{Name: "margin", Usage: "wa-dpds: admit no workflow for the last `AMOUNT` (default: 0.1, " +
 			"or a hundredth of the budget if that is less)"},
 	}
@@ -251,6 +251,9 @@ func showProspect(p *printer, out *prospect.Prospect) error {
 	fmt.Fprintf(p.out, "\n%d of %d workflows by %s; cost %s of %s, makespan %s of %s, on %d machines\n",
 		out.Completed.Count(), len(out.Workflows), out.Algorithm, priced(out.Cost), priced(out.Budget),
 		brief(out.Makespan), brief(out.Deadline), len(out.Machines))
+	if !out.WithinBudget {
+		fmt.Fprintln(p.out, "that is more than the budget")
+	}
 	if out.PlanCost != nil {
 		fmt.Fprintf(p.out, "the plan costs %s\n", priced(*out.PlanCost))
 	}
@@ -264,9 +267,6 @@ func showProspect(p *printer, out *prospect.Prospect) error {
 			over = ", more than the budget"
 		}
 		fmt.Fprintf(p.out, "by the published rules: %d workflows for %s%s\n", o.Completed.Count(), priced(o.Cost), over)
-	}
-	if !out.WithinBudget {
-		fmt.Fprintln(p.out, "that is more than the budget")
 	}
 	if out.Killed+out.Failed > 0 {
 		fmt.Fprintf(p.out, "%d tasks ended with their machines and %d failed; that took %s\n", out.Killed, out.Failed,

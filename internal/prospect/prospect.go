@@ -3,6 +3,7 @@
 package prospect
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -122,7 +123,7 @@ func (in Asked) play(s cloud.Scenario, out *Prospect) cloud.Outcome {
 	case Rehearsal:
 		all := rehearsal.Choose(rehearsal.Problem{Ensemble: s.Ensemble, Budget: in.Budget.Money,
 			Deadline: time.Duration(in.Deadline), Terms: s.Terms, Machines: s.Machines, Delay: time.Duration(in.Delay),
-			Once: in.once(), Spread: in.Error, Draws: in.Draws, Seed: in.Seed + 1})
+			Interval: in.interval(), Once: in.once(), Spread: in.Error, Draws: in.Draws, Seed: in.Seed + 1})
 		for _, c := range all {
 			out.Candidates = append(out.Candidates, Candidate{c.String(), c.Played[0].Completed,
 				cost.Amount{Money: c.Played[0].Cost, Unit: in.Budget.Unit}})
@@ -145,7 +146,9 @@ func (in Asked) static(s cloud.Scenario, out *Prospect) cloud.Outcome {
 	r := in.spss(s.Terms)
 	p := r.Make(s.Ensemble)
 	out.PlanCost = &cost.Amount{Money: p.Cost, Unit: in.Budget.Unit}
-	switch g := spss.NewGuard(r, s.Ensemble, p); {
+	g := spss.NewGuard(r, s.Ensemble, p)
+	g.Interval = cmp.Or(in.interval(), g.Interval)
+	switch {
 	case in.lacks(guarded):
 	case in.Error.Law != "":
 		return cloud.Online(s, g.Shared())
@@ -171,10 +174,22 @@ func (in Asked) dynamic(terms ensemble.Terms) dpds.Rules {
 	set(&r.High, in.High)
 	set(&r.Low, in.Low)
 	set(&r.Scaling, in.Scaling)
-	set(&r.Interval, in.Interval)
+	r.Interval = cmp.Or(in.interval(), r.Interval)
 	set(&r.Margin, in.Margin)
 	r.Fixes = in.fixes(r.Fixes)
 	return r
+}
+
+// interval is the time between two decisions: ninety seconds as published, less where the deadline is near; 0: as
+// published.
+func (in Asked) interval() time.Duration {
+	switch {
+	case in.Interval != nil:
+		return *in.Interval
+	case in.Published:
+		return 0
+	}
+	return min(90*time.Second, max(2*time.Second, time.Duration(in.Deadline)/100))
 }
 
 // spss returns the rules of SPSS.

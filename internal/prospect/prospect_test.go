@@ -54,6 +54,25 @@ func TestTheWorkedExample(t *testing.T) {
 	}
 }
 
+// A machine that is billed by the second is let go in the second in which its work is done.
+func TestBilledByTheSecond(t *testing.T) {
+	t.Parallel()
+	short := drawn.Three()
+	for _, w := range short {
+		for i := range w.Tasks {
+			w.Tasks[i].Runtime /= 3600
+		}
+	}
+	for _, algorithm := range []string{SPSS, WADPDS, Rehearsal} {
+		got, err := Of(short, asked(func(in *Asked) {
+			in.Algorithm, in.Deadline, in.Billing, in.Budget.Money = algorithm, corral.Seconds(time.Minute), "1s", 17*278
+		}))
+		if err != nil || got.Completed[0] != '1' || !got.WithinBudget {
+			t.Errorf("%s: %s at %s: %v", algorithm, got.Completed, got.Cost, err)
+		}
+	}
+}
+
 // A budget beyond all use asks for no more machines than there are tasks.
 func TestMoreMoneyThanWork(t *testing.T) {
 	t.Parallel()

@@ -106,6 +106,10 @@ func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
 	if v.Now < g.Deadline {
 		orders.Start = int(min(int64(due-v.Asked), g.Terms.Affords(left)/g.Terms.Periods(ahead)))
 	}
+	waits := func(m ensemble.Machine) bool { return !m.Held }
+	if first := g.Terms.Period - g.Leaving; first > 0 && (orders.Start > 0 || slices.ContainsFunc(v.Machines, waits)) {
+		orders.Next = min(orders.Next, v.Now+first) // by then its first period may end
+	}
 	return orders
 }
 
