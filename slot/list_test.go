@@ -1,0 +1,42 @@
+package slot_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/slot"
+)
+
+const h = time.Hour
+
+// TestFigure1 is the worked example of the thesis's figure 1: four tasks on five processors leave five slots.
+func TestFigure1(t *testing.T) {
+	t.Parallel()
+	l := slot.Machine(5, 0)
+	for _, task := range []struct {
+		name   string
+		n      int
+		length time.Duration
+		want   time.Duration
+	}{{"A", 2, 3 * h, 0}, {"B", 4, h, 3 * h}, {"C", 1, 2 * h, 0}, {"D", 3, 2 * h, 4 * h}} {
+		if start, ok := l.Place(0, task.length, task.n); !ok || start != task.want {
+			t.Errorf("%s starts at %s, %v; want %s", task.name, start, ok, task.want)
+		}
+	}
+	bounded := func(start time.Duration, n int, end time.Duration) slot.Slot {
+		return slot.Slot{Start: start, Processors: n, Length: end - start}
+	}
+	open := func(start time.Duration, n int) slot.Slot {
+		return slot.Slot{Start: start, Processors: n, Length: 8*h - start, Divisible: true, Extensible: true}
+	}
+	want := []slot.Slot{bounded(0, 1, 3*h), open(0, 1), bounded(2*h, 1, 3*h), open(4*h, 1), open(6*h, 3)}
+	if diff := cmp.Diff(want, l.Free(8*h)); diff != "" {
+		t.Errorf("free slots (-want +got):\n%s", diff)
+	}
+	// A task of two processors for two hours starts at once, on two of the slots.
+	if start, ok := l.Find(0, 2*h, 2); !ok || start != 0 {
+		t.Errorf("the next one starts at %s, %v", start, ok)
+	}
+}
