@@ -15,8 +15,9 @@ import (
 // purePackages read no clock, no random numbers and nothing outside: time and chance are arguments, so
 // that the same decisions can be tested, replayed and simulated.
 var purePackages = []string{root, "cost", "credential", "dag", "internal/execution", "internal/matching", "internal/pilot/attempt",
-	"internal/reconcile", "internal/slurm/job", "internal/slurm/submission", "plan", "plan/validator", "planner", "profile",
-	"resubmit", "sim", "sim/availability", "sim/lublin", "sim/queue", "sim/swf", "slot", "internal/usage", "workflow", "workflow/clustered"}
+	"internal/reconcile", "internal/slurm/job", "internal/slurm/submission", "plan", "plan/validator", "planner",
+	"profile", "resubmit", "sim", "sim/advertiser", "sim/availability", "sim/lublin",
+	"sim/queue", "sim/swf", "slot", "internal/usage", "workflow", "workflow/clustered"}
 
 var (
 	impureImports = []string{"crypto/rand", "log", "log/slog", "math/rand", "net", "net/http", "os", "os/exec", "syscall"}

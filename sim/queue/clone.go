@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/corral-pilot/corral/internal/heap"
+	"github.com/corral-pilot/corral/sim/availability"
 )
 
 // Clone returns a copy that goes on by itself. The background is shared.
@@ -52,4 +53,19 @@ func (q *Queue) Planned() []Held {
 		}
 	}
 	return all
+}
+
+// Unplanned returns the profile of processors that are free of running jobs, of reservations, and of jobs that wait, as
+// they are planned: what fits there delays nobody, as far as planned starts are kept.
+func Unplanned(q *Queue) *availability.Profile {
+	free := q.Free()
+	if q.plan.Policy == Conservative {
+		return free // each job that waits has a reservation
+	}
+	for _, h := range q.Planned() {
+		if h.Start >= 0 {
+			free.Take(h.Start, h.End, h.Processors)
+		}
+	}
+	return free
 }

@@ -18,6 +18,7 @@ type Queue struct {
 	ends    heap.Heap[ending]
 	open    map[int]*entry // :: id of an open job that waits or runs
 	last    int            // number of the job that started last
+	running int
 
 	pass    time.Duration // when the next one is
 	pending bool          // one is due
@@ -44,6 +45,9 @@ func (q *Queue) Now() time.Duration { return q.plan.now }
 
 // Waiting returns how many jobs wait.
 func (q *Queue) Waiting() int { return len(q.waiting) }
+
+// Running returns how many jobs run.
+func (q *Queue) Running() int { return q.running }
 
 // Free returns a copy of the profile of free processors: what running jobs leave, until their requested times, and
 // what reservations leave. With conservative backfilling each job that waits has one, so whatever fits delays nobody.
@@ -166,6 +170,7 @@ func (q *Queue) arrive() {
 // leave frees the processors of a running job.
 func (q *Queue) leave(e *entry) {
 	e.over = true
+	q.running--
 	q.plan.release(e)
 	if e.Runtime == Open {
 		delete(q.open, e.ID)
@@ -179,6 +184,7 @@ func (q *Queue) schedule(started func(j Job, at time.Duration)) {
 	var next time.Duration
 	q.waiting, next = q.plan.start(q.waiting, func(e *entry) {
 		e.running = true
+		q.running++
 		q.last++
 		q.ends.Push(ending{e.end(), q.last, e})
 		if started != nil {
