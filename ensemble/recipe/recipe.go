@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -46,11 +45,7 @@ func Draw(application string, tasks int, seed uint64) (plan.Work, error) {
 	d := &draft{rng: rand.New(rand.NewPCG(seed, uint64(tasks))), ids: map[string]int{}}
 	d.work.Name = fmt.Sprintf("%s.%d.%d", application, tasks, seed)
 	of(d, tasks)
-	var err error
-	if d.work.Graph, err = dag.New(len(d.work.Tasks), d.edges); err != nil {
-		panic("recipe: " + err.Error()) // unreachable: a task waits for earlier ones only
-	}
-	return d.work, nil
+	return d.done(), nil
 }
 
 // A draft is a workflow that is being drawn.
