@@ -14,7 +14,7 @@ var layers = [][]string{
 	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
 	{"api", "embedded/executor", "embedded/link", "ensemble", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job", "sim/advertiser", "planner/slotted"},
-	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort"},
+	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/moga"},
 	{"bench/rig", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "sim/cloud", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream", "planner/rehearsal"},
 	{"internal/condorpool", "internal/ensembles", "internal/gate", "internal/prospect"},
@@ -83,6 +83,9 @@ var edges = map[string]map[string]string{
 	"ensemble/drawn":  {"dag": "workflows", "ensemble": "what it draws", "plan": "workflows", root: "resources"},
 	"slot":            {"cost": "prices", "internal/input": "bounds what it reads", root: "error kinds"},
 	"planner/slotted": {"cost": "what plans cost", "plan": "workflows", "slot": "what sites offer", root: "error kinds"},
+	"planner/moga": {
+		"cost": "points of a front", "ensemble": "trade-offs", "planner/slotted": "evaluates choices", root: "error kinds",
+	},
 	"planner/besteffort": {
 		"internal/heap": "what happens next", "planner/slotted": "the problem, and the order of tasks", "sim/queue": "plays jobs",
 		root: "error kinds",
