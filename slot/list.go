@@ -101,7 +101,7 @@ func (l *List) Find(earliest, length time.Duration, n int) (start time.Duration,
 	for i := range l.free {
 		r := &l.free[i]
 		start = max(r.start, earliest)
-		if r.end < start+length {
+		if length > r.end-start { // also where the sum is beyond what a Duration holds
 			continue
 		}
 		if r.start <= earliest {
@@ -161,7 +161,7 @@ func (l *List) Place(earliest, length time.Duration, n int) (start time.Duration
 func (l *List) carve(left []rest, r rest, k int) []rest {
 	p := Piece{r.slot, l.found.Start, l.found.Length, k}
 	u := &l.used[r.slot]
-	u.work += int64(k) * p.Length.Milliseconds()
+	u.work = plus(u.work, int64(k)*p.Length.Milliseconds())
 	u.pieces++
 	u.until = max(u.until, p.End())
 	if l.record {
@@ -209,6 +209,14 @@ func (l *List) Cost() cost.Money {
 		}
 	}
 	return b.money().Plus(fees)
+}
+
+// plus is a sum of what is not negative; beyond the range it stays at its maximum.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // times is n fees; beyond the range it stays at its maximum.

@@ -40,3 +40,15 @@ func TestFigure1(t *testing.T) {
 		t.Errorf("the next one starts at %s, %v", start, ok)
 	}
 }
+
+// What would end beyond what a Duration holds has no start.
+func TestNoEnd(t *testing.T) {
+	t.Parallel()
+	l := slot.Machine(5, 0)
+	if start, ok := l.Find(h, slot.Forever, 1); ok {
+		t.Errorf("it starts at %s", start)
+	}
+	if start, ok := l.Find(slot.Forever-h, 2*h, 1); ok {
+		t.Errorf("it starts at %s", start)
+	}
+}

@@ -27,10 +27,10 @@ type Slot struct {
 // End is when the slot ends, unless it is extended.
 func (s Slot) End() time.Duration { return s.Start + s.Length }
 
-// The bounds of a slot: 30 years ahead, a hundred million processors, and prices whose products stay in range.
+// The bounds of a slot: 30 years ahead, a million processors, and prices whose products stay in range.
 const (
 	mostTime       = 30 * 366 * 24 * time.Hour
-	mostProcessors = 100_000_000
+	mostProcessors = 1_000_000
 )
 
 // Check says what is wrong with a slot. Errors are of kind Invalid.

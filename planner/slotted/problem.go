@@ -2,6 +2,8 @@ package slotted
 
 import (
 	"cmp"
+	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -100,11 +102,15 @@ func (s *Scheduler) LeastCost() cost.Money {
 	return Work(s.problem.Work, least)
 }
 
-// Work is what the processor time of all tasks costs at a price per hour.
+// Work is what the processor time of all tasks costs at a price per hour; beyond the range it stays at its maximum.
 func Work(w plan.Work, price cost.Money) cost.Money {
 	var work int64
 	for _, t := range w.Tasks {
-		work += int64(t.Needs.CPUs) * t.Runtime.Milliseconds()
+		high, low := bits.Mul64(uint64(t.Needs.CPUs), uint64(t.Runtime.Milliseconds()))
+		if high > 0 || low > uint64(math.MaxInt64-work) {
+			return math.MaxInt64
+		}
+		work += int64(low)
 	}
 	return slot.Charge(price, work)
 }
@@ -117,13 +123,21 @@ func Order(p Problem) []int {
 	topological := g.Order()
 	for _, i := range slices.Backward(topological) {
 		for _, c := range g.Children(i) {
-			rank[i] = max(rank[i], p.transfer(i, c)+rank[c])
+			rank[i] = max(rank[i], plus(p.transfer(i, c), rank[c]))
 		}
-		rank[i] += p.mean(i)
+		rank[i] = plus(rank[i], p.mean(i))
 	}
 	order := slices.Clone(topological)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
 	return order
+}
+
+// plus is a sum of times; beyond the range it stays at its maximum, so that ranks keep their order.
+func plus(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // transfer is how long data travels between two tasks in the mean: with one site, not at all.
@@ -141,7 +155,7 @@ func (p Problem) mean(i int) time.Duration {
 	}
 	var sum time.Duration
 	for s := range p.Sites {
-		sum += p.Sites[s].runtime(&p.Work.Tasks[i], i)
+		sum += p.Sites[s].runtime(&p.Work.Tasks[i], i) / time.Duration(len(p.Sites))
 	}
-	return sum / time.Duration(len(p.Sites))
+	return sum
 }

@@ -83,8 +83,11 @@ func (e *Evaluator) schedule() bool {
 		n, best, end := tasks[i].Needs.CPUs, -1, slot.Forever
 		for site, bin := range e.bins {
 			length := e.problem.Sites[site].runtime(&tasks[i], i)
+			if n > e.problem.Sites[site].Processors {
+				continue
+			}
 			start, ok := bin.Find(e.earliest(i, site), length, n)
-			if ok && n <= e.problem.Sites[site].Processors && start+length < end {
+			if ok && start+length < end {
 				best, end = site, start+length
 				e.runs[i] = Running{site, start, end}
 			}
@@ -103,7 +106,7 @@ func (e *Evaluator) earliest(task, site int) time.Duration {
 	for _, p := range e.problem.Work.Graph.Parents(task) {
 		end := e.runs[p].End
 		if e.runs[p].Site != site && e.problem.Transfer != nil {
-			end += e.problem.Transfer(p, task)
+			end = plus(end, e.problem.Transfer(p, task))
 		}
 		at = max(at, end)
 	}

@@ -2,6 +2,7 @@ package slotted_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -233,5 +234,30 @@ func TestSites(t *testing.T) {
 	s, _ := slotted.New(p)
 	if got, _ := s.Plan(all); got.Schedule[0].Site != 0 || got.Schedule[1].Site != 0 {
 		t.Errorf("where sites are alike the first start counts: %+v", got.Schedule)
+	}
+}
+
+// Tasks that together take longer than a Duration holds keep their order, and have no plan.
+func TestAges(t *testing.T) {
+	t.Parallel()
+	var w plan.Work
+	for range 3 {
+		w.Tasks = append(w.Tasks, plan.Task{Runtime: 200 * 365 * 24 * h, Needs: corral.Resources{CPUs: 1}})
+	}
+	w.Graph, _ = dag.New(3, [][2]int{{2, 1}, {1, 0}})
+	p := slotted.Problem{Work: w, Sites: []slotted.Site{edge(2)}}
+	if got := slotted.Order(p); !slices.Equal(got, []int{2, 1, 0}) {
+		t.Errorf("order %v", got)
+	}
+	s, err := slotted.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := s.Plan(all); ok {
+		t.Errorf("%v", got.Point)
+	}
+	w.Tasks[0].Needs.CPUs = math.MaxInt
+	if got := slotted.Work(w, unit); got != math.MaxInt64 && got < 1<<40 {
+		t.Errorf("they cost %s", got)
 	}
 }
