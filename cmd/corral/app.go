@@ -107,7 +107,7 @@ func newApp(p *printer) *cli.App {
 		siteCommand(p), glideinCommand(p), clusterCommand(p), packageCommand(p), mirrorCommand(p),
 		usageCommand(p), eventsCommand(p),
 		workflowCommand(p), profileCommand(p), planCommand(p), simulateCommand(p), provisionCommand(p),
-		ensembleCommand(p),
+		ensembleCommand(p), slotsCommand(p),
 		runCommand(p), submitCommand(p), runsCommand(p), reportCommand(p), shimCommand(p),
 		tokenCommand(p), doctorCommand(p), adminCommand(p), completionCommand(p), helpCommand(p, app),
 		versionCommand(p),

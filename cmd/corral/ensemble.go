@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/internal/picture"
 	"github.com/corral-pilot/corral/internal/prospect"
+	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/sim"
 )
 
@@ -79,24 +80,9 @@ func planEnsemble(c *cli.Context, p *printer) error {
 	}
 	var all ensemble.Ensemble
 	for _, file := range c.Args().Slice() {
-		w, err := readWorkflow(c.Context, p, file, false)
+		work, err := estimatedWork(c, p, file)
 		if err != nil {
 			return err
-		}
-		fallback := map[string]time.Duration{}
-		for _, t := range w.Tasks {
-			if _, ok := t.Estimated(); ok {
-				continue
-			}
-			if c.Duration("default-runtime") <= 0 {
-				return corral.ErrorAt(corral.Unsatisfiable, file,
-					"task %.80s has no estimate: give one, or --default-runtime", t.ID)
-			}
-			fallback[t.ID] = c.Duration("default-runtime")
-		}
-		work := workWith(fallback, w, false)
-		for i := range work.Tasks {
-			work.Tasks[i].Runtime = work.Tasks[i].Runtime.Round(time.Millisecond)
 		}
 		all = append(all, work)
 	}
@@ -113,6 +99,30 @@ func planEnsemble(c *cli.Context, p *printer) error {
 		}
 	}
 	return showProspect(p, out)
+}
+
+// estimatedWork reads a workflow with the estimates in its file. A task that has none takes --default-runtime.
+func estimatedWork(c *cli.Context, p *printer, file string) (plan.Work, error) {
+	w, err := readWorkflow(c.Context, p, file, false)
+	if err != nil {
+		return plan.Work{}, err
+	}
+	fallback := map[string]time.Duration{}
+	for _, t := range w.Tasks {
+		if _, ok := t.Estimated(); ok {
+			continue
+		}
+		if c.Duration("default-runtime") <= 0 {
+			return plan.Work{}, corral.ErrorAt(corral.Unsatisfiable, file,
+				"task %.80s has no estimate: give one, or --default-runtime", t.ID)
+		}
+		fallback[t.ID] = c.Duration("default-runtime")
+	}
+	work := workWith(fallback, w, false)
+	for i := range work.Tasks {
+		work.Tasks[i].Runtime = work.Tasks[i].Runtime.Round(time.Millisecond)
+	}
+	return work, nil
 }
 
 // The most budgets and deadlines of a grid: four hundred cells.

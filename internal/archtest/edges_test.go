@@ -17,7 +17,7 @@ var layers = [][]string{
 	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/moga"},
 	{"bench/rig", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "sim/cloud", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream", "planner/rehearsal"},
-	{"internal/condorpool", "internal/ensembles", "internal/gate", "internal/prospect"},
+	{"internal/condorpool", "internal/booking", "internal/ensembles", "internal/gate", "internal/prospect"},
 	{"internal/draft", "internal/reach"},
 	{"internal/events", "internal/server/ensembles", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/usages", "internal/siterelay"},
 	{"internal/server"},
@@ -110,6 +110,10 @@ var edges = map[string]map[string]string{
 		"planner": "looks ahead, and plans what is missing", root: "states of tasks",
 	},
 	"internal/picture": {"plan": "what it draws", root: "seconds, error kinds"},
+	"internal/booking": {
+		"cost": "prices", "ensemble": "trade-offs", "planner/moga": "decides", "planner/slotted": "what it decides about",
+		root: "error kinds, seconds",
+	},
 	"internal/prospect": {
 		"cost": "prices, budgets", "ensemble": "what it plays", "planner/dpds": "an algorithm", "planner/rehearsal": "an algorithm",
 		"planner/spss": "an algorithm", "sim": "how runtimes err", "sim/cloud": "plays it", root: "error kinds, seconds",
@@ -589,6 +593,8 @@ var edges = map[string]map[string]string{
 	"cmd/corral": {
 		"credential": "whether a site's have expired",
 		"ensemble":   "verb ensemble", "internal/prospect": "verb ensemble", "ensemble/record": "verb ensemble",
+		"internal/booking": "verb slots", "planner/besteffort": "verb slots", "planner/moga": "verb slots",
+		"planner/slotted": "verb slots", "sim/advertiser": "verb slots", "slot": "verb slots",
 		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/pause": "before it listens again", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",
