@@ -65,7 +65,7 @@ crashes := Kill|Restart|Survives
 crash_files = $(shell grep -lE '^func Test[A-Za-z0-9]*($(crashes))' $(tests))
 
 .PHONY: help build deb bin/test/plain bin/test/race networks debian htcondor slurm peers prometheus demo demo-condor test test-sites fresh test-all test-more test-long test-properties test-crashes test-soak test-fuzz \
-	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-thesis bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles bench-traces lint fmt clean
+	test-arm64 bench bench-overheads bench-glideins bench-plans bench-growth bench-peers bench-evidence bench-schedules bench-thesis bench-shim bench-streams bench-load bench-relay bench-sites bench-ensembles bench-traces bench-slots lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' Makefile
@@ -189,6 +189,9 @@ bench-evidence: ## the planner's claims: figures, and plots in docs/bench; INSTA
 
 bench-ensembles: ## algorithms for ensembles beside the published figures; LONG=1: as large as published, for hours
 	$(GO) run ./bench/ensembles $(if $(LONG),-long)
+
+bench-slots: ## plans on slots beside best effort, among other people's jobs; LONG=1: more instants; DATA has traces
+	$(GO) run ./bench/slots $(if $(LONG),-long) $(if $(DATA),-data $(DATA))
 
 bench-schedules: build ## makespans of workflows beside the list schedule, clustered and not; DATA has the generator's
 	$(GO) run ./bench/schedules $(if $(DATA),-data $(DATA))

@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/events", "internal/server/ensembles", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/usages", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
-	{"bench", "bench/ensembles", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "bench/traces", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e"},
+	{"bench", "bench/ensembles", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "bench/traces", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e", "bench/slots"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -582,6 +582,12 @@ var edges = map[string]map[string]string{
 		"ensemble/recipe": "draws workflows", "plan": "workflows", "planner/dpds": "is compared", "planner/rehearsal": "is compared",
 		"planner/spss": "is compared", "sim": "how runtimes err", "sim/cloud": "plays them", "workflow": "reads workflows",
 		"workflow/format": "reads workflows", root: "resources",
+	},
+	"bench/slots": {
+		"bench/rig": "how a program begins and ends", "cost": "prices", "ensemble": "trade-offs",
+		"ensemble/recipe": "draws workflows", "plan": "workflows", "planner/besteffort": "is compared", "planner/moga": "is compared",
+		"planner/slotted": "problems", "sim/advertiser": "sites", "sim/chance": "copies of traces", "sim/lublin": "draws jobs",
+		"sim/queue": "plays jobs", "sim/swf": "reads traces", "slot": "what is offered",
 	},
 	"bench/evidence": {
 		"bench/rig": "begins and ends", "cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",

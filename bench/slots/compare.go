@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner/besteffort"
+	"github.com/corral-pilot/corral/planner/moga"
+	"github.com/corral-pilot/corral/planner/slotted"
+	"github.com/corral-pilot/corral/sim/advertiser"
+	"github.com/corral-pilot/corral/sim/queue"
+)
+
+// unit is the price of a processor for an hour: costs are service units.
+const unit cost.Money = 1_000_000
+
+// A case is a workflow that begins at an instant at some sites.
+type instance struct {
+	slotted.Problem
+	queues []*queue.Queue
+}
+
+// at returns the case of a workflow at sites.
+func at(w plan.Work, queues ...*queue.Queue) (instance, error) {
+	i := instance{slotted.Problem{Work: w}, queues}
+	for k, q := range queues {
+		o, err := (&advertiser.Site{Name: fmt.Sprint(k + 1), Queue: q, Price: unit}).Offer()
+		if err != nil {
+			return instance{}, err
+		}
+		i.Sites = append(i.Sites, slotted.Site{Offer: o})
+	}
+	return i, nil
+}
+
+// search returns the front of plans.
+func (i instance) search(o moga.Options) (moga.Front, error) {
+	s, err := slotted.New(i.Problem)
+	if err != nil {
+		return nil, err
+	}
+	return moga.Search(moga.Slots(s), o), nil
+}
+
+// A pair is what plan and best effort came to at one instant.
+type pair struct {
+	plan, best cost.Point
+}
+
+// A table is pairs for each trade-off.
+type table map[ensemble.Share][]pair
+
+// compare plans a workflow at each instant, and lets best effort run it.
+func compare(cases []instance, o moga.Options, alphas ...ensemble.Share) (table, error) {
+	all := table{}
+	for _, c := range cases {
+		front, err := c.search(o)
+		if err != nil {
+			return nil, err
+		}
+		best := cost.Point{Cost: slotted.Work(c.Work, unit)}
+		if best.Makespan, err = besteffort.Run(c.Problem, c.queues); err != nil {
+			return nil, err
+		}
+		for _, alpha := range alphas {
+			m, err := front.Choose(alpha, moga.Limits{})
+			if err != nil {
+				return nil, err
+			}
+			all[alpha] = append(all[alpha], pair{m.Point, best})
+		}
+	}
+	return all, nil
+}
+
+// A ratio is one of means, with an interval of 95 %.
+type ratio struct{ value, low, high float64 }
+
+func (r ratio) String() string { return fmt.Sprintf("%.3f (%.3f–%.3f)", r.value, r.low, r.high) }
+
+// ratioOf returns the ratio of the means of two numbers of each pair. Its variance is that of x − r·y over the square
+// of y's mean; with thirty pairs or so the quantile is Student's, about 2.05.
+func ratioOf(pairs []pair, of func(pair) (x, y float64)) ratio {
+	var sx, sy, squares float64
+	for _, p := range pairs {
+		x, y := of(p)
+		sx, sy = sx+x, sy+y
+	}
+	n, r := float64(len(pairs)), sx/sy
+	for _, p := range pairs {
+		x, y := of(p)
+		squares += (x - r*y) * (x - r*y)
+	}
+	half := 2.05 * math.Sqrt(squares/(n*max(1, n-1))) / (sy / n)
+	return ratio{r, r - half, r + half}
+}
+
+func makespans(p pair) (x, y float64) { return p.plan.Makespan.Hours(), p.best.Makespan.Hours() }
+func costs(p pair) (x, y float64)     { return p.plan.Cost.Units(), p.best.Cost.Units() }
+
+// spread returns mean and standard deviation of hours.
+func spread(pairs []pair, of func(pair) time.Duration) string {
+	var sum, squares float64
+	for _, p := range pairs {
+		sum += of(p).Hours()
+	}
+	mean := sum / float64(len(pairs))
+	for _, p := range pairs {
+		squares += (of(p).Hours() - mean) * (of(p).Hours() - mean)
+	}
+	return fmt.Sprintf("%.1f ± %.1f", mean, math.Sqrt(squares/float64(max(1, len(pairs)-1))))
+}
+
+func planned(p pair) time.Duration { return p.plan.Makespan }
+func bestOf(p pair) time.Duration  { return p.best.Makespan }

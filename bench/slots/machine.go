@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/sim/chance"
+	"github.com/corral-pilot/corral/sim/lublin"
+	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/sim/swf"
+)
+
+// The traces. The first one has 10,000 jobs that its authors' program drew for 256 processors.
+const (
+	lublin256 = "lublin_256.swf.gz"
+	kth       = "KTH-SP2-1996-2.1-cln.swf.gz"
+)
+
+const week = 7 * 24 * time.Hour
+
+// A machine is processors with a background, as a trace or a model has it.
+type machine struct {
+	queue.Machine
+	name string
+	jobs []queue.Job // that request exactly what they run
+
+	copied bool // there is a second copy of the trace
+}
+
+// trace reads the jobs of a trace; there are none if it is not there. Slots are planned with exact estimates, so jobs
+// request what they run.
+func (d *desk) trace(name string) ([]queue.Job, error) {
+	f, err := os.Open(filepath.Join(d.data, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t, err := swf.ReadJobs(context.Background(), f, name)
+	if err != nil {
+		return nil, err
+	}
+	for i := range t.Jobs {
+		t.Jobs[i].Requested = max(time.Second, t.Jobs[i].Runtime)
+	}
+	return t.Jobs, nil
+}
+
+// lublin returns the machine of so many processors with the jobs of lublin_256, or with such as are drawn alike.
+func (d *desk) lublin(processors int) (machine, error) {
+	m := machine{Machine: queue.Machine{Processors: processors, Policy: queue.Conservative}, name: lublin256}
+	var err error
+	if m.jobs, err = d.trace(lublin256); err == nil && m.jobs == nil {
+		m.name, m.jobs = "jobs drawn for 256 processors", lublin.Draw(10_000, 256, 0, 1)
+	}
+	return m, err
+}
+
+// loaded returns the machine with about a load, of which a second copy of the trace is made that begins a week later,
+// and of that each job taken with the same probability (Singh 2008, section 4.7; Sabin et al.). A load below that of
+// the trace is reached by putting arrivals farther apart.
+func (m machine) loaded(load float64) machine {
+	own := queue.Load(m.jobs, m.Processors)
+	all := slices.Clone(m.jobs)
+	if load < own {
+		for i := range all {
+			all[i].Submit = time.Duration(float64(all[i].Submit) * own / load).Truncate(time.Second)
+		}
+	} else {
+		m.copied = true
+		often := load/m.middle() - 1
+		for i, j := range m.jobs {
+			if j.Submit += week; chance.Draw(1, "copy", chance.Number(i)) < often {
+				all = append(all, j)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b queue.Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	m.jobs = all
+	return m
+}
+
+// load is what the jobs take of the machine; of two copies, where both are.
+func (m machine) load() float64 {
+	if m.copied {
+		return m.middle()
+	}
+	return queue.Load(m.jobs, m.Processors)
+}
+
+// middle is the load without the first and the last week.
+func (m machine) middle() float64 {
+	last := m.jobs[len(m.jobs)-1].Submit
+	return queue.Load(slices.DeleteFunc(slices.Clone(m.jobs), func(j queue.Job) bool {
+		return j.Submit < week || j.Submit > last-week
+	}), m.Processors)
+}
+
+// states returns the machine's queue at so many instants, evenly from a tenth of the trace to seven tenths, so that
+// jobs go on coming for as long as a workflow runs.
+func (m machine) states(n int) []*queue.Queue { return m.statesAt(n, m.jobs[len(m.jobs)-1].Submit) }
+
+// statesAt is states as if the last job came at an instant.
+func (m machine) statesAt(n int, last time.Duration) []*queue.Queue {
+	at := make([]time.Duration, n)
+	for i := range at {
+		at[i] = (last/10 + last*6/10*time.Duration(i)/time.Duration(n)).Truncate(time.Second)
+	}
+	return queue.States(m.Machine, m.jobs, at)
+}
