@@ -43,7 +43,7 @@ func (i instance) search(o moga.Options) (moga.Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	return moga.Search(moga.Slots(s), o), nil
+	return moga.Search(moga.Slots(s), o)
 }
 
 // A pair is what plan and best effort came to at one instant.

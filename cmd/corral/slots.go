@@ -212,7 +212,8 @@ func planSlots(c *cli.Context, p *printer) error {
 
 // bookingAsked reads the flags.
 func bookingAsked(c *cli.Context) (in booking.Asked, err error) {
-	in.Search = moga.Options{Population: c.Int("population"), Generations: c.Int("generations"), Seed: c.Uint64("seed")}
+	in.Search = moga.Options{Context: c.Context, Population: c.Int("population"), Generations: c.Int("generations"),
+		Seed: c.Uint64("seed")}
 	if n := in.Search.Population; n < 2 || n > 10_000 {
 		return in, corral.ErrorAt(corral.Invalid, "--population", "%d is not between 2 and 10000", n)
 	}

@@ -62,8 +62,8 @@ type Point struct {
 	Cost     cost.Amount    `json:"cost"`
 }
 
-// Of plans a problem. Errors are those of slotted.New and of moga's Choose, and of kind Invalid for a budget in another
-// unit.
+// Of plans a problem. Errors are those of slotted.New and of moga's Search and Choose, and of kind Invalid for a budget
+// in another unit.
 func Of(p slotted.Problem, in Asked) (*Booking, error) {
 	limits := moga.Limits{Deadline: time.Duration(in.Deadline)}
 	if in.Budget != nil {
@@ -76,8 +76,10 @@ func Of(p slotted.Problem, in Asked) (*Booking, error) {
 	if err != nil {
 		return nil, err
 	}
-	problem := moga.Slots(s)
-	front := moga.Search(problem, in.Search)
+	front, err := moga.Search(moga.Slots(s), in.Search)
+	if err != nil {
+		return nil, err
+	}
 	chosen, err := front.Choose(in.TradeOff, limits)
 	if err != nil {
 		return nil, err

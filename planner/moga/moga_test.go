@@ -1,6 +1,8 @@
 package moga_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,7 +80,7 @@ func TestQuality(t *testing.T) {
 		}
 		p := moga.Slots(s)
 		want := exact(p)
-		front := moga.Search(p, moga.Options{Seed: uint64(k), Published: true})
+		front, _ := moga.Search(p, moga.Options{Seed: uint64(k), Published: true})
 		got := points(front)
 		if v := volume(got, want) / volume(want, want); v < 0.98 || v > 1 {
 			t.Errorf("instant %d: %.3f of the exact front's volume", k, v)
@@ -113,7 +115,7 @@ func TestWorkers(t *testing.T) {
 	o := moga.Options{Seed: 7, Generations: 4, Population: 40}
 	var first string
 	for _, o.Workers = range []int{1, 2, 7} {
-		front := moga.Search(moga.Slots(s), o)
+		front, _ := moga.Search(moga.Slots(s), o)
 		if got := fmt.Sprint(front); first == "" {
 			first = got
 		} else if got != first {
@@ -135,7 +137,7 @@ func TestDominance(t *testing.T) {
 				Cost: cost.Money(rapid.IntRange(0, 9).Draw(t, "cost"))}
 		}), 2, 64).Draw(t, "points")
 		bits := 6
-		front := moga.Search(moga.Problem{Slots: bits, Evaluator: func() func(moga.Set) (cost.Point, bool) {
+		front, _ := moga.Search(moga.Problem{Slots: bits, Evaluator: func() func(moga.Set) (cost.Point, bool) {
 			return func(chosen moga.Set) (cost.Point, bool) {
 				if i := int(chosen[0]); i < len(all) {
 					return all[i], true
@@ -152,6 +154,27 @@ func TestDominance(t *testing.T) {
 			t.Fatalf("front of %v (-want +got):\n%s", all, diff)
 		}
 	})
+}
+
+// A search ends with its context, before it begins or on its way, and says with which cause.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("the user has left")
+	for after := range 3 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		n := 0
+		front, err := moga.Search(moga.Problem{Slots: 99, Evaluator: func() func(moga.Set) (cost.Point, bool) {
+			return func(moga.Set) (cost.Point, bool) {
+				if n++; n > after*150 {
+					cancel(gone)
+				}
+				return cost.Point{}, true
+			}
+		}}, moga.Options{Workers: 1, Generations: 1_000_000, Context: ctx})
+		if front != nil || !errors.Is(err, gone) || n > after*150+1 {
+			t.Errorf("after %d evaluations: %v, %v", n, front, err)
+		}
+	}
 }
 
 // front is one of three points.
@@ -228,6 +251,8 @@ func BenchmarkSearch(b *testing.B) {
 	s := offered(b, 100, 30*time.Hour)
 	b.ReportMetric(float64(s.Slots()), "slots")
 	for b.Loop() {
-		moga.Search(moga.Slots(s), moga.Options{})
+		if _, err := moga.Search(moga.Slots(s), moga.Options{}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package moga
 
 import (
+	"context"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -21,15 +22,19 @@ type Problem struct {
 
 // Options are the constants of a search. The zero value has the thesis's.
 type Options struct {
-	Population  int     // 0: 100
-	Generations int     // after the first one; 0: 10; negative: none
-	Sharing     float64 // σ: how close neighbours are, as a part of the population's range; 0: 0.041
+	Context     context.Context // ends the search, which then fails with the context's cause; nil: nothing does
+	Population  int             // 0: 100
+	Generations int             // after the first one; 0: 10; negative: none
+	Sharing     float64         // σ: how close neighbours are, as a part of the population's range; 0: 0.041
 	Seed        uint64
 	Workers     int  // that evaluate side by side; 0: one for each processor
 	Published   bool // no chromosome of the first population is given: all are drawn
 }
 
 func (o Options) defaults() Options {
+	if o.Context == nil {
+		o.Context = context.Background()
+	}
 	if o.Population <= 0 {
 		o.Population = 100
 	}
@@ -62,8 +67,9 @@ type search struct {
 	archive Front
 }
 
-// Search returns the front that it finds: empty if no choice that it met was feasible.
-func Search(p Problem, o Options) Front {
+// Search returns the front that it finds: empty if no choice that it met was feasible. The only error is the cause of a
+// context that has ended.
+func Search(p Problem, o Options) (Front, error) {
 	s := &search{Problem: p, Options: o.defaults(), known: map[string]member{}}
 	s.rng = rand.New(rand.NewPCG(s.Seed, uint64(p.Slots)))
 	for range s.Workers {
@@ -71,11 +77,14 @@ func Search(p Problem, o Options) Front {
 	}
 	all := s.first()
 	s.evaluate(all)
-	for range max(0, s.Generations) {
+	for generation := 0; generation < s.Generations && s.Context.Err() == nil; generation++ {
 		all = s.breed(all)
 		s.evaluate(all)
 	}
-	return s.archive
+	if s.Context.Err() != nil {
+		return nil, context.Cause(s.Context)
+	}
+	return s.archive, nil
 }
 
 // first returns the first population: bits that are drawn, each with even odds, and what is given.
@@ -97,7 +106,8 @@ func (s *search) first() []member {
 }
 
 // evaluate says of each member what it comes to, and archives it. What is not known yet is evaluated by workers that
-// take one after another; the order in which they end does not matter, since results have their places.
+// take one after another; the order in which they end does not matter, since results have their places. Once the
+// context has ended, what was not evaluated is worth nothing, and so is the archive.
 func (s *search) evaluate(all []member) {
 	var fresh []int // indices of members, one for each chromosome that is not known
 	pending := map[string]bool{}
@@ -113,7 +123,7 @@ func (s *search) evaluate(all []member) {
 	var wg sync.WaitGroup
 	for _, score := range s.scores[:min(len(s.scores), len(fresh))] {
 		wg.Go(func() {
-			for k := next.Add(1); k <= int64(len(fresh)); k = next.Add(1) {
+			for k := next.Add(1); k <= int64(len(fresh)) && s.Context.Err() == nil; k = next.Add(1) {
 				m := &all[fresh[k-1]]
 				m.point, m.feasible = score(m.chosen)
 			}
