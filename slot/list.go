@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/internal/heap"
 )
 
 // A List is what is free of some slots, and what was taken. Make one with NewList. It is one goroutine's.
@@ -97,35 +98,42 @@ func (l *List) Find(earliest, length time.Duration, n int) (start time.Duration,
 	if length == 0 {
 		return earliest, true
 	}
-	beside := 0 // processors of rests that began by earliest and last long enough: all would start then
+	beside, ends := 0, heap.New(ending.before) // processors of earlier rests that last long enough from start on
 	for i := range l.free {
 		r := &l.free[i]
 		start = max(r.start, earliest)
 		if length > r.end-start { // also where the sum is beyond what a Duration holds
 			continue
 		}
-		if r.start <= earliest {
-			beside += r.processors
+		for ends.Len() > 0 && length > ends.First().at-start {
+			beside -= ends.Pop().processors
 		}
-		if r.start <= earliest && beside < n || !l.gather(i, start+length, n) {
-			continue
+		if beside += r.processors; beside >= n {
+			l.gather(i, start+length)
+			l.found.Start = start
+			return start, true
 		}
-		l.found.Start = start
-		return start, true
+		ends.Push(ending{r.end, r.processors})
 	}
 	return 0, false
 }
 
-// gather puts a rest and those before it that last until an instant into the pool, until they have n processors.
-func (l *List) gather(i int, until time.Duration, n int) bool {
-	l.pool = l.pool[:0]
-	for ; i >= 0 && n > 0; i-- {
+// An ending is when processors are no longer free.
+type ending struct {
+	at         time.Duration
+	processors int
+}
+
+func (a ending) before(b ending) bool { return a.at < b.at }
+
+// gather puts a rest and those before it that last until an instant into the pool, until they are enough.
+func (l *List) gather(i int, until time.Duration) {
+	for left := l.found.Processors; left > 0; i-- {
 		if r := &l.free[i]; r.end >= until {
 			l.pool = append(l.pool, i)
-			n -= r.processors
+			left -= r.processors
 		}
 	}
-	return n <= 0
 }
 
 // Take takes what Find found; nothing may have happened in between.

@@ -81,7 +81,7 @@ var edges = map[string]map[string]string{
 		"internal/rest": "answers requests", "internal/run": "checks runs", "internal/store": "keeps them", root: "sites, clusters",
 	},
 	"ensemble/drawn":  {"dag": "workflows", "ensemble": "what it draws", "plan": "workflows", root: "resources"},
-	"slot":            {"cost": "prices", "internal/input": "bounds what it reads", root: "error kinds"},
+	"slot":            {"cost": "prices", "internal/heap": "what ends next", "internal/input": "bounds what it reads", root: "error kinds"},
 	"planner/slotted": {"cost": "what plans cost", "plan": "workflows", "slot": "what sites offer", root: "error kinds"},
 	"planner/moga": {
 		"cost": "points of a front", "ensemble": "trade-offs", "planner/slotted": "evaluates choices", root: "error kinds",
