@@ -20,6 +20,12 @@ type Source interface {
 	Offer() (Offer, error)
 }
 
+// Fixed is a Source that always offers the same, such as what a file says.
+type Fixed Offer
+
+// Offer never fails.
+func (f Fixed) Offer() (Offer, error) { return Offer(f), nil }
+
 // A StaleError says that a piece of an offer can no longer be had: the site's plan is another by now. Nothing was
 // reserved of what was asked for with it. The way on is another offer, and another plan.
 type StaleError struct {

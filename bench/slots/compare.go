@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/corral-pilot/corral/cost"
@@ -13,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral/planner/slotted"
 	"github.com/corral-pilot/corral/sim/advertiser"
 	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/slot"
 )
 
 // unit is the price of a processor for an hour: costs are service units.
@@ -26,15 +28,12 @@ type instance struct {
 
 // at returns the case of a workflow at sites.
 func at(w plan.Work, queues ...*queue.Queue) (instance, error) {
-	i := instance{slotted.Problem{Work: w}, queues}
+	var sources []slot.Source
 	for k, q := range queues {
-		o, err := (&advertiser.Site{Name: fmt.Sprint(k + 1), Queue: q, Price: unit}).Offer()
-		if err != nil {
-			return instance{}, err
-		}
-		i.Sites = append(i.Sites, slotted.Site{Offer: o})
+		sources = append(sources, &advertiser.Site{Name: strconv.Itoa(k + 1), Queue: q, Price: unit})
 	}
-	return i, nil
+	sites, err := slotted.Ask(sources...)
+	return instance{slotted.Problem{Work: w, Sites: sites}, queues}, err
 }
 
 // search returns the front of plans.

@@ -65,8 +65,8 @@ func offerFlags() []cli.Flag {
 	}
 }
 
-// offered returns what sites offer, as the flags say, and the queues of simulated ones.
-func offered(c *cli.Context, p *printer) (offers []slot.Offer, queues []*queue.Queue, err error) {
+// slotSources returns who offers slots, as the flags say, and the queues of simulated sites.
+func slotSources(c *cli.Context, p *printer) (sources []slot.Source, queues []*queue.Queue, err error) {
 	files, what := c.StringSlice("slots"), c.String("background")
 	switch {
 	case len(files) == 0 && what == "":
@@ -91,13 +91,15 @@ func offered(c *cli.Context, p *printer) (offers []slot.Offer, queues []*queue.Q
 		if err != nil {
 			return nil, nil, err
 		}
-		offers = append(offers, all...)
+		for _, o := range all {
+			sources = append(sources, slot.Fixed(o))
+		}
 	}
-	return offers, nil, nil
+	return sources, nil, nil
 }
 
-// simulated returns what a site offers whose queue has the jobs of a trace, or of a model, at an instant.
-func simulated(c *cli.Context, p *printer, what string) ([]slot.Offer, []*queue.Queue, error) {
+// simulated returns a site whose queue has the jobs of a trace, or of a model, at an instant.
+func simulated(c *cli.Context, p *printer, what string) ([]slot.Source, []*queue.Queue, error) {
 	m, at := queue.Machine{Policy: queue.Conservative, Processors: c.Int("cpus")}, c.Duration("at")
 	if policy := c.String("queue-policy"); policy != "" {
 		m.Policy = queue.Policy(policy)
@@ -123,8 +125,8 @@ func simulated(c *cli.Context, p *printer, what string) ([]slot.Offer, []*queue.
 	q := queue.New(m, trace.Jobs)
 	q.Advance(at.Truncate(time.Millisecond), nil)
 	p.say("%d cpus by %s, where %d jobs run and %d wait", m.Processors, m.Policy, q.Running(), q.Waiting())
-	o, err := (&advertiser.Site{Name: "simulated", Queue: q, Price: 1_000_000}).Offer()
-	return []slot.Offer{o}, []*queue.Queue{q}, err
+	site := &advertiser.Site{Name: "simulated", Queue: q, Price: 1_000_000}
+	return []slot.Source{site}, []*queue.Queue{q}, nil
 }
 
 // An offeredSlot is a line of a list of slots.
@@ -141,19 +143,25 @@ type offeredSlot struct {
 }
 
 func listSlots(c *cli.Context, p *printer) error {
-	offers, _, err := offered(c, p)
+	sources, _, err := slotSources(c, p)
 	if err != nil {
 		return err
 	}
-	if c.Bool("csv") {
-		return slot.WriteCSV(p.out, offers)
+	sites, err := slotted.Ask(sources...)
+	if err != nil {
+		return err
 	}
 	var all []offeredSlot
-	for _, o := range offers {
+	var offers []slot.Offer
+	for _, o := range sites {
+		offers = append(offers, o.Offer)
 		for i, s := range o.Slots {
 			all = append(all, offeredSlot{o.Site, i + 1, s.Processors, corral.Seconds(s.Start - o.At),
 				corral.Seconds(s.Length), s.Price, s.Fee, s.Divisible, s.Extensible})
 		}
+	}
+	if c.Bool("csv") {
+		return slot.WriteCSV(p.out, offers)
 	}
 	return list(p, all, slotTable)
 }
@@ -186,12 +194,12 @@ func planSlots(c *cli.Context, p *printer) error {
 	if problem.Work, err = estimatedWork(c, p, c.Args().First()); err != nil {
 		return err
 	}
-	offers, queues, err := offered(c, p)
+	sources, queues, err := slotSources(c, p)
 	if err != nil {
 		return err
 	}
-	for _, o := range offers {
-		problem.Sites = append(problem.Sites, slotted.Site{Offer: o})
+	if problem.Sites, err = slotted.Ask(sources...); err != nil {
+		return err
 	}
 	if d := c.Duration("transfer"); d > 0 {
 		problem.Transfer = func(int, int) time.Duration { return d.Round(time.Millisecond) }

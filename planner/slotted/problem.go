@@ -44,12 +44,29 @@ type Scheduler struct {
 	first   []int // :: site → number of its first slot among all; one more at the end
 }
 
-// New returns the scheduler of a problem. Slots that are not valid are an error of kind Invalid; no slot at all, or a
-// task that is wider than each site, one of kind Unsatisfiable.
+// Ask asks sources, one after another, and returns the sites of a problem. The error is the first of a source.
+func Ask(sources ...slot.Source) ([]Site, error) {
+	sites := make([]Site, len(sources))
+	for i, s := range sources {
+		o, err := s.Offer()
+		if err != nil {
+			return nil, err
+		}
+		sites[i].Offer = o
+	}
+	return sites, nil
+}
+
+// New returns the scheduler of a problem. Slots that are not valid, and offers that are not of one instant, are an
+// error of kind Invalid; no slot at all, or a task that is wider than each site, one of kind Unsatisfiable.
 func New(p Problem) (*Scheduler, error) {
 	s := &Scheduler{problem: p, first: []int{0}}
 	widest := 0
 	for _, site := range p.Sites {
+		if site.At != p.Sites[0].At {
+			return nil, corral.Errorf(corral.Invalid, "site %s offered at %s and site %s at %s: ask all at the "+
+				"same instant", p.Sites[0].Site, p.Sites[0].At, site.Site, site.At)
+		}
 		for i, one := range site.Slots {
 			if err := one.Check(); err != nil {
 				return nil, corral.Errorf(corral.Invalid, "site %s, slot %d: %w", site.Site, i+1, err)

@@ -1,6 +1,7 @@
 package slotted_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -89,6 +90,31 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Sources are asked in their order, and an offer that is not of the same instant as the others is refused; so is what a
+// source fails with.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	here, there := edge(8).Offer, edge(4).Offer
+	sites, err := slotted.Ask(slot.Fixed(here), slot.Fixed(there))
+	if err != nil || len(sites) != 2 || sites[0].Processors != 8 || sites[1].Processors != 4 {
+		t.Errorf("Ask = %+v, %v", sites, err)
+	}
+	w := recipe.Levels(recipe.Grid{Tasks: 4, Levels: 2, Runtime: h, Processors: 2, Parents: 1}, 1)
+	sites[1].At -= h
+	if _, err := slotted.New(slotted.Problem{Work: w, Sites: sites}); corral.KindOf(err) != corral.Invalid {
+		t.Errorf("offers of two instants: %v", err)
+	}
+	down := errors.New("the site is down")
+	if sites, err := slotted.Ask(slot.Fixed(here), broken{down}); sites != nil || !errors.Is(err, down) {
+		t.Errorf("Ask = %+v, %v", sites, err)
+	}
+}
+
+// broken is a source that fails.
+type broken struct{ err error }
+
+func (b broken) Offer() (slot.Offer, error) { return slot.Offer{}, b.err }
 
 // problem draws a workflow and what up to three sites offer for it. Some tasks take no time.
 func problem(t *rapid.T) slotted.Problem {
