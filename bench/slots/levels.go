@@ -18,8 +18,9 @@ var alphas = []ensemble.Share{0, half, ensemble.Whole}
 var typical = recipe.Grid{Tasks: 100, Levels: 10, Runtime: 1000 * time.Second, Processors: 13, Parents: 2}
 
 // grid plans drawn workflows on 256 processors: over load, task width and size (figures 13 to 16), and as the thesis
-// does it, without given members of the first population. It asserts what slots-thesis's prototype reached on the same
-// jobs, with slack (F14).
+// does it, without given members of the first population. It asserts that at 85 % load plans between both ends take at
+// most 0.85 of best effort's time (F14), and that the cheapest ones cost what best effort does, exactly. What those
+// between cost depends on the draw of workflows: it is printed.
 func (d *desk) grid() error {
 	base, err := d.lublin(256)
 	if err != nil {
@@ -70,13 +71,10 @@ func (d *desk) grid() error {
 	return nil
 }
 
-// claims asserts F14 of a table.
+// claims asserts it of a table.
 func (d *desk) claims(all table) {
 	if r := ratioOf(all[half], makespans); r.high > 0.85 {
 		d.breaks("100 tasks at 85 %% load take %s of best effort, and at most 0.85 is asked for", r)
-	}
-	if r := ratioOf(all[half], costs); r.high > 1.4 {
-		d.breaks("100 tasks at 85 %% load cost %s of best effort, and at most 1.4 is asked for", r)
 	}
 	for _, p := range all[ensemble.Whole] {
 		if p.plan.Cost != p.best.Cost {

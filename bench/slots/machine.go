@@ -28,13 +28,12 @@ const week = 7 * 24 * time.Hour
 type machine struct {
 	queue.Machine
 	name string
-	jobs []queue.Job // that request exactly what they run
+	jobs []queue.Job
 
 	copied bool // there is a second copy of the trace
 }
 
-// trace reads the jobs of a trace; there are none if it is not there. Slots are planned with exact estimates, so jobs
-// request what they run.
+// trace reads the jobs of a trace; there are none if it is not there.
 func (d *desk) trace(name string) ([]queue.Job, error) {
 	f, err := os.Open(filepath.Join(d.data, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,10 +47,16 @@ func (d *desk) trace(name string) ([]queue.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range t.Jobs {
-		t.Jobs[i].Requested = max(time.Second, t.Jobs[i].Runtime)
-	}
 	return t.Jobs, nil
+}
+
+// exact returns jobs that request exactly what they run, as the thesis has them but for figure 8.
+func exact(jobs []queue.Job) []queue.Job {
+	all := slices.Clone(jobs)
+	for i := range all {
+		all[i].Requested = max(time.Second, min(all[i].Runtime, all[i].Requested))
+	}
+	return all
 }
 
 // lublin returns the machine of so many processors with the jobs of lublin_256, or with such as are drawn alike.
@@ -61,6 +66,7 @@ func (d *desk) lublin(processors int) (machine, error) {
 	if m.jobs, err = d.trace(lublin256); err == nil && m.jobs == nil {
 		m.name, m.jobs = "jobs drawn for 256 processors", lublin.Draw(10_000, 256, 0, 1)
 	}
+	m.jobs = exact(m.jobs)
 	return m, err
 }
 
