@@ -3,6 +3,7 @@ package main
 // ensemble plan plays an ensemble of workflow files, here and not in corrald: estimates are those in the files.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -78,12 +79,17 @@ func planEnsemble(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
+	files, _, err := ensembleFiles(c.Context, c.Args().Slice())
+	if err != nil {
+		return err
+	}
 	var all ensemble.Ensemble
-	for _, file := range c.Args().Slice() {
-		work, err := estimatedWork(c, p, file)
+	for _, f := range files {
+		work, err := estimatedWork(c, p, f.File)
 		if err != nil {
 			return err
 		}
+		work.Name = cmp.Or(f.Label, work.Name)
 		all = append(all, work)
 	}
 	if n := c.Int("grid"); c.IsSet("grid") {
@@ -186,6 +192,30 @@ func machinesOf(out *prospect.Prospect, cpus int) picture.Staircase {
 			len(out.Workflows), out.Algorithm, out.Cost.Brief())}
 }
 
+// amount reads a flag that has to be given.
+func amount(c *cli.Context, flag string) (cost.Amount, error) {
+	if c.String(flag) == "" {
+		return cost.Amount{}, corral.ErrorAt(corral.Invalid, "--"+flag, "missing: give an amount such as 40ch or 18USD")
+	}
+	a, err := cost.ParseAmount(c.String(flag))
+	if err != nil {
+		err = corral.ErrorAt(corral.Invalid, "--"+flag, "%w", err)
+	}
+	return a, err
+}
+
+// amountIn reads an amount in a unit, which need not be said.
+func amountIn(text string, unit cost.Unit) (cost.Amount, error) {
+	a, err := cost.ParseAmount(text)
+	if err != nil {
+		a, err = cost.ParseAmount(text + string(unit))
+	}
+	if err == nil && a.Unit != unit {
+		err = corral.Errorf(corral.Invalid, "%s is in %s, and the budget in %s: both need one unit", a, a.Unit, unit)
+	}
+	return a, err
+}
+
 // askedOf reads the flags.
 func askedOf(c *cli.Context) (in prospect.Asked, err error) {
 	in = prospect.Asked{Algorithm: c.String("algorithm"), Published: c.Bool("published"), Seed: c.Uint64("seed"),
@@ -197,8 +227,8 @@ func askedOf(c *cli.Context) (in prospect.Asked, err error) {
 	in.Switches = prospect.Switches{BudgetTest: c.String("budget-test"), FitTest: c.String("fit-test"),
 		Tie: c.String("tie"), Without: c.StringSlice("without")}
 	if c.IsSet("budget") || !c.IsSet("grid") {
-		if in.Budget, err = cost.ParseAmount(c.String("budget")); err != nil {
-			return in, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
+		if in.Budget, err = amount(c, "budget"); err != nil {
+			return in, err
 		}
 	}
 	if c.IsSet("deadline") || !c.IsSet("grid") {
@@ -214,7 +244,7 @@ func askedOf(c *cli.Context) (in prospect.Asked, err error) {
 		in.Interval = &interval
 	}
 	if c.IsSet("margin") {
-		margin, err := cost.ParseAmount(c.String("margin") + string(in.Budget.Unit))
+		margin, err := amountIn(c.String("margin"), in.Budget.Unit)
 		if err != nil {
 			return in, corral.ErrorAt(corral.Invalid, "--margin", "%w", err)
 		}

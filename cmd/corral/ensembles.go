@@ -19,7 +19,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/follow"
 	"github.com/corral-pilot/corral/internal/prospect"
@@ -89,8 +88,8 @@ func newEnsemble(c *cli.Context, p *printer) (n api.NewEnsemble, err error) {
 		DefaultRuntime: corral.Seconds(c.Duration("default-runtime")),
 		Options: corral.RunOptions{Retries: c.Int("retries"), Clustering: c.String("clustering"),
 			Stream: c.Bool("stream")}}
-	if n.Budget, err = cost.ParseAmount(c.String("budget")); err != nil {
-		return n, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
+	if n.Budget, err = amount(c, "budget"); err != nil {
+		return n, err
 	}
 	if n.Deadline, err = seconds(c, "deadline"); err != nil {
 		return n, err

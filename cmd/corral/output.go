@@ -197,7 +197,7 @@ func withFlag(err error, flags []cli.Flag) string {
 // flagOf are the flags whose names do not follow from those of their fields: field → flag.
 var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label",
 	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max",
-	"pilot_cpus": "cpus", "pilot_walltime": "walltime"}
+	"pilot_cpus": "cpus", "pilot_walltime_s": "walltime"}
 
 // terminalOf is the terminal that w writes to, nil if it is none.
 func terminalOf(w io.Writer) *os.File {
