@@ -55,7 +55,7 @@ func (c *carrier) progress(s Sight, x Decision) record.Progress {
 }
 
 // orders reports whether pilots are to be asked for or to go.
-func (x Decision) orders() bool { return x.Start > 0 || len(x.Stop) > 0 }
+func (x Decision) orders() bool { return len(x.Start)+len(x.Stop) > 0 }
 
 // over reports whether the ensemble ends, or has ended.
 func (x Decision) over() bool { return x.Ending != "" || x.Ended }
@@ -74,8 +74,8 @@ func (c *carrier) write(tx *store.Tx, s Sight, x Decision, after record.Progress
 			return err
 		}
 	}
-	for i := range x.Start {
-		if err := c.ask(tx, s.Row, len(s.Glideins)+i, x.Lasting); err != nil {
+	for i, walltime := range x.Start {
+		if err := c.ask(tx, s.Row, len(s.Glideins)+i, walltime); err != nil {
 			return err
 		}
 	}

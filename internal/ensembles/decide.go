@@ -18,8 +18,7 @@ import (
 type Decision struct {
 	Members []record.Member    // as they stand from now on, but for those that are begun
 	Begin   []int              // workflows to make runs of, in this order
-	Start   int                // pilots to ask for,
-	Lasting time.Duration      // each with this walltime
+	Start   []time.Duration    // the walltimes of pilots to ask for
 	Stop    []corral.GlideinID // pilots that are to go at once
 	Cancel  []corral.RunID     // runs that are to end
 	Stepped bool               // the policy decided about pilots
@@ -198,9 +197,9 @@ func (d Direction) step(x *Decision, s Sight, v ensemble.View) {
 	for _, number := range orders.Stop {
 		x.Stop = append(x.Stop, s.Glideins[number].ID)
 	}
-	x.Start, x.Lasting = d.lasting(s, v, min(orders.Start, d.Problem.Machines.Most-len(v.Machines)))
+	x.Start = d.lasting(s, v, min(orders.Start, d.Problem.Machines.Most-len(v.Machines)))
 	least := d.Problem.Terms.Cost(max(leastHeld, d.Problem.Interval) + d.Problem.Leaving)
-	if left := d.Problem.Budget - v.Ended; x.Start == 0 && len(v.Machines) == 0 && left < least {
+	if left := d.Problem.Budget - v.Ended; len(x.Start) == 0 && len(v.Machines) == 0 && left < least {
 		x.Stepped = false
 		x.Ending = d.poor(x.Spent)
 	}
@@ -228,23 +227,26 @@ func taken(v ensemble.View, ready int) ensemble.View {
 	return v
 }
 
-// lasting says how many of n pilots are asked for, and for how long: until the deadline, and no longer than the budget
-// pays for while all are held that are there. So it is kept by the batch system while nobody looks. The pilots of a
-// static plan, which are held for different times, are let go by whoever looks.
-func (d Direction) lasting(s Sight, v ensemble.View, n int) (start int, walltime time.Duration) {
-	hold := d.Problem.Deadline - v.Now
-	if t := d.Problem.Terms; !d.Static {
-		left := t.Affords(d.Problem.Budget - v.Ended.Plus(s.owed(d.Problem)))
-		share := func(n int) time.Duration { return lengths(left/int64(n), t.Period) - d.Problem.Leaving }
-		for n > 0 && share(n) < leastHeld {
-			n--
+// lasting says how long each of n pilots is asked for: so that it is gone by the deadline, and no longer than the
+// budget pays for while all are held that are there. So it is kept by the batch system while nobody looks. The last one
+// may be paid for less, or for too little to ask for it. The pilots of a static plan, which are held for different
+// times, are let go by whoever looks.
+func (d Direction) lasting(s Sight, v ensemble.View, n int) (walltimes []time.Duration) {
+	t := d.Problem.Terms
+	left := t.Affords(d.Problem.Budget - v.Ended.Plus(s.owed(d.Problem)))
+	for range n {
+		hold := max(leastHeld, d.Problem.Deadline-v.Now-d.Problem.Leaving)
+		if !d.Static {
+			hold = min(hold, lengths(left, t.Period)-d.Problem.Leaving)
+			left -= t.Periods(hold + d.Problem.Leaving)
 		}
-		if n > 0 {
-			hold = min(hold, share(n))
+		if hold < leastHeld {
+			break
 		}
+		walltimes = append(walltimes, min(time.Duration(s.Row.Pilots.Walltime),
+			(hold+order.Reserve(hold)).Truncate(time.Second)))
 	}
-	hold = max(hold, leastHeld)
-	return max(0, n), min(time.Duration(s.Row.Pilots.Walltime), (hold + order.Reserve(hold)).Truncate(time.Second))
+	return walltimes
 }
 
 // lengths is how long n periods are.

@@ -91,8 +91,8 @@ func (x Decision) told() string {
 	if len(x.Begin) > 0 {
 		say("begin %v", x.Begin)
 	}
-	if x.Start > 0 {
-		say("start %d for %s", x.Start, x.Lasting)
+	for _, walltime := range x.Start {
+		say("start %s", walltime)
 	}
 	if len(x.Stop) > 0 {
 		say("stop %v", x.Stop)
@@ -125,9 +125,9 @@ func TestDecide(t *testing.T) {
 		want string
 	}{
 		{"all are begun at once, on as many pilots as the budget pays for", rehearsal.DPDS,
-			scene{standing: "www"}, "www; begin [0 1 2]; start 3 for 6h0m57s"},
+			scene{standing: "www"}, "www; begin [0 1 2]; start 6h0m57s; start 6h0m57s; start 6h0m57s"},
 		{"however late the first look comes", rehearsal.DPDS,
-			scene{at: time.Hour, standing: "www"}, "www; begin [0 1 2]; start 3 for 6h0m57s"},
+			scene{at: time.Hour, standing: "www"}, "www; begin [0 1 2]; start 6h0m57s; start 6h0m57s; start 6h0m57s"},
 		{"but once it was made, none is started anew because corrald was", rehearsal.DPDS,
 			scene{at: time.Minute, standing: "bbb", pilots: "qqq", steps: 1}, "bbb"},
 		{"a patient one begins nothing while no pilot is there", rehearsal.WADPDS,
@@ -159,13 +159,13 @@ func TestDecide(t *testing.T) {
 			pilots: "oo", runs: map[corral.RunID]corral.Run{1: over(corral.RunCancelled, 6*time.Hour)}, steps: 1},
 			"mrr; ended"},
 		{"pilots that have ended are replaced while the others are busy", rehearsal.DPDS,
-			scene{at: time.Hour, standing: "bbb", pilots: "bbo", steps: 1}, "bbb; start 1 for 5h0m57s"},
+			scene{at: time.Hour, standing: "bbb", pilots: "bbo", steps: 1}, "bbb; start 5h0m57s"},
 		{"for as long as the money lasts if all are held", rehearsal.DPDS,
-			scene{at: time.Hour, standing: "bbb", pilots: "ooobb", steps: 1}, "bbb; start 1 for 3h0m57s"},
+			scene{at: time.Hour, standing: "bbb", pilots: "ooobb", steps: 1}, "bbb; start 3h0m57s"},
 		{"and not while one is idle", rehearsal.DPDS,
 			scene{at: time.Hour, standing: "bbb", pilots: "bfo", steps: 1}, "bbb"},
 		{"though a task that is ready will take it", rehearsal.DPDS, scene{at: time.Hour, standing: "bbb", pilots: "bfo",
-			runs: map[corral.RunID]corral.Run{1: queue}, steps: 1}, "bbb; start 1 for 5h0m57s"},
+			runs: map[corral.RunID]corral.Run{1: queue}, steps: 1}, "bbb; start 5h0m57s"},
 		{"its site is to be removed", rehearsal.DPDS, scene{at: time.Hour, standing: "bbb", pilots: "bbb",
 			closed: "its site grid is EXITING", steps: 1}, "bbb; ending: its site grid is EXITING"},
 		{"a run that was removed keeps nothing open", rehearsal.DPDS, scene{at: 6 * time.Hour, state: record.Ending,

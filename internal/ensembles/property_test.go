@@ -96,9 +96,9 @@ func (w *site) obey(x Decision) {
 			w.ends[id] = w.Now.Add(time.Duration(w.rng.Int64N(int64(2 * time.Second))))
 		}
 	}
-	for range x.Start {
+	for _, walltime := range x.Start {
 		w.Glideins = append(w.Glideins, corral.Glidein{ID: corral.GlideinID(len(w.Glideins) + 1), State: corral.GlideinActive,
-			Walltime: corral.Seconds(x.Lasting), Attempts: []corral.Job{{State: corral.JobQueued, SubmittedAt: w.Now}}})
+			Walltime: corral.Seconds(walltime), Attempts: []corral.Job{{State: corral.JobQueued, SubmittedAt: w.Now}}})
 	}
 	w.Row.Members = x.Members
 	for _, k := range x.Begin {
