@@ -20,7 +20,7 @@ func TestEnsembleEmbedded(t *testing.T) {
 	t.Parallel()
 	u := newUser(t, "CORRALD_LEASE=5s")
 	u.must("up")
-	u.playEnsemble(staged{budget: 0.025, deadline: 89 * time.Second, takes: 2 * time.Second, delay: time.Second})
+	u.playEnsemble(staged{budget: 0.05, deadline: 178 * time.Second, takes: 4 * time.Second, delay: 2 * time.Second})
 	u.must("down")
 }
 
