@@ -247,6 +247,14 @@ func (c *simCluster) match() {
 		c.tell(func() {
 			if c.sink(h.job.Run).Assigned(h.worker.id, []execution.Key{h.job.Key()}) == nil {
 				c.start(h, 0)
+				return
+			}
+			c.mu.Lock() // corrald is gone: the worker never hears of it
+			defer c.mu.Unlock()
+			if key := h.job.Key(); c.held[key] == h {
+				h.worker.slot.Release(&h.match, time.Now())
+				delete(c.held, key)
+				c.calls.Go(c.match)
 			}
 		})
 	}
