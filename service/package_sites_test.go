@@ -232,9 +232,11 @@ func (m *machine) worstDay() *service {
 	return s
 }
 
-// upgrade installs the package over itself. A backup is made first, and the settings stay as they were edited.
+// upgrade installs the package over itself. A backup is made first, and the settings stay as they were edited. The
+// backup of before gets an older name: those of two within a second are one.
 func (m *machine) upgrade() {
 	m.t.Helper()
+	m.must("mv $(" + newest + ") /var/backups/corral/corral-2026-01-03T030000Z")
 	before := m.must("md5sum /etc/corral/corrald.env; " + newest)
 	said := m.must("dpkg --install /tmp/*.deb 2>&1")
 	if after := m.must("md5sum /etc/corral/corrald.env; " + newest); after == before || strings.Contains(said, "no backup") {
