@@ -3,6 +3,7 @@ package corral
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,6 +190,11 @@ type SiteQueue struct {
 // Terminal reports whether no event can move a site out of s.
 func (s SiteState) Terminal() bool { return s == SiteDeleted }
 
+// Closed reports whether the site will never again take a pilot.
+func (s SiteState) Closed() bool {
+	return !slices.Contains([]SiteState{SiteNew, SiteStaging, SiteReady}, s)
+}
+
 // Apply moves the site by one event; no other code sets State. Its glideins that are not over must be settled after it.
 func (s Site) Apply(move SiteMove, reason string, now time.Time) (Site, []Entry, error) {
 	from := s.State
@@ -227,8 +233,7 @@ func (s Site) Explain(j Job, now time.Time) (_ Site, ok bool) {
 // What is left to the caller is its ID. A Conflict error if the cluster is not READY or the site will never again
 // take a pilot; an Invalid one if the resubmission makes no sense.
 func (s Site) NewGlidein(c Cluster, g Glidein, now time.Time) (Glidein, error) {
-	switch s.State {
-	case SiteFailed, SiteExiting, SiteRemoving, SiteDeleted:
+	if s.State.Closed() {
 		return g, Errorf(Conflict, "site %s is %s", s.Name, s.State)
 	}
 	if err := c.Takes(); err != nil {

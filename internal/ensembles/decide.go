@@ -235,7 +235,7 @@ func (d Direction) lasting(s Sight, v ensemble.View, n int) (walltimes []time.Du
 	t := d.Problem.Terms
 	left := t.Affords(d.Problem.Budget - v.Ended.Plus(s.owed(d.Problem)))
 	for range n {
-		hold := max(leastHeld, d.Problem.Deadline-v.Now-d.Problem.Leaving)
+		hold := max(leastHeld, d.Problem.Deadline-s.since(s.Now)-d.Problem.Leaving)
 		if !d.Static {
 			hold = min(hold, lengths(left, t.Period)-d.Problem.Leaving)
 			left -= t.Periods(hold + d.Problem.Leaving)

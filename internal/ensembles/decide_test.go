@@ -127,7 +127,7 @@ func TestDecide(t *testing.T) {
 		{"all are begun at once, on as many pilots as the budget pays for", rehearsal.DPDS,
 			scene{standing: "www"}, "www; begin [0 1 2]; start 6h0m57s; start 6h0m57s; start 6h0m57s"},
 		{"however late the first look comes", rehearsal.DPDS,
-			scene{at: time.Hour, standing: "www"}, "www; begin [0 1 2]; start 6h0m57s; start 6h0m57s; start 6h0m57s"},
+			scene{at: time.Hour, standing: "www"}, "www; begin [0 1 2]; start 5h0m57s; start 5h0m57s; start 5h0m57s"},
 		{"but once it was made, none is started anew because corrald was", rehearsal.DPDS,
 			scene{at: time.Minute, standing: "bbb", pilots: "qqq", steps: 1}, "bbb"},
 		{"a patient one begins nothing while no pilot is there", rehearsal.WADPDS,

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"slices"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -53,8 +53,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			k.Log.Error("looking for ensembles: it is tried again", "error", err)
 		}
+		maps.DeleteFunc(ended, func(_ record.ID, done chan struct{}) bool { return closed(done) })
 		for _, row := range open {
-			if done := ended[row.ID]; done != nil && !isClosed(done) {
+			if ended[row.ID] != nil {
 				continue
 			}
 			done := make(chan struct{})
@@ -77,7 +78,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-func isClosed(done <-chan struct{}) bool {
+func closed(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
@@ -163,9 +164,6 @@ func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	return pause, nil
 }
 
-// closed are the states of a site that will never again take a pilot.
-var closed = []corral.SiteState{corral.SiteFailed, corral.SiteExiting, corral.SiteRemoving, corral.SiteDeleted}
-
 // sight reads what is known of the ensemble.
 func (c *carrier) sight(ctx context.Context) (s Sight, err error) {
 	s = Sight{Due: c.due, Runs: map[corral.RunID]corral.Run{}}
@@ -178,7 +176,7 @@ func (c *carrier) sight(ctx context.Context) (s Sight, err error) {
 			s.Closed = fmt.Sprintf("its site %s is gone", s.Row.Pilots.Site)
 		case err != nil:
 			return err
-		case slices.Contains(closed, site.State):
+		case site.State.Closed():
 			s.Closed = fmt.Sprintf("its site %s is %s", site.Name, site.State)
 		}
 		labels := map[string]string{record.Label: strconv.FormatInt(int64(c.id), 10)}
