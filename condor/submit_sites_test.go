@@ -122,6 +122,7 @@ func TestRefusedIsNotUnknown(t *testing.T) {
 		"words of the user":  {submit(t, running, Submit{Executable: "/bin/true", Procs: []Proc{{Dir: "/no/connection refused/timeout"}}}), true},
 		"not committed":      {submit(t, picky, Submit{Executable: "/bin/true", Procs: []Proc{{}}}), true},
 		"nobody there":       {submit(t, stopped, Submit{Executable: "/bin/true", Procs: []Proc{{}}}), false},
+		"nobody to ping":     {run(soon(t), stopped, "condor_ping", "-type", "collector", "READ"), false},
 		"nothing to remove":  {run(soon(t), stopped, "condor_rm", "1"), false},
 		"no such tool":       {run(soon(t), running, "condor_no_such"), false},
 		"cancelled":          {run(ended, running, "condor_q"), false},

@@ -26,33 +26,29 @@ type remote struct {
 // workerRights are what a token needs so that workers can join with it.
 var workerRights = []string{"READ", "ADVERTISE_STARTD", "ADVERTISE_MASTER"}
 
-// poolVersion finds the version in an ad's CondorVersion.
-var poolVersion = regexp.MustCompile(`\$CondorVersion: (\d+\.\d+\.\d+)`)
+// poolVersion finds the version of the collector in what condor_ping says of it.
+var poolVersion = regexp.MustCompile(`(?m)^Remote Version:.*\$CondorVersion: (\d+\.\d+\.\d+)`)
 
 // meet returns the version of the pool's collector. The error says why the pool is of no use: it does not answer, or
-// does not take the token.
+// does not take the token. The version is what the collector says when it is called; its ad is there only a while after
+// it has started.
 func (r remote) meet(ctx context.Context) (version string, err error) {
-	ads, err := r.tools.Query(ctx, "condor_status", []string{"-collector"}, []string{"CondorVersion", "MyAddress"})
+	out, err := r.tools.Run(ctx, nil, "condor_ping", "-verbose", "-type", "collector", workerRights[0])
 	if err != nil {
 		return "", r.unmet(err)
 	}
-	for _, ad := range ads {
-		text, _ := ad.Text("CondorVersion")
-		if m := poolVersion.FindStringSubmatch(text); m != nil {
-			version = m[1]
-		}
-	}
-	if version == "" {
+	m := poolVersion.FindSubmatch(out)
+	if m == nil {
 		return "", fmt.Errorf("the collector %s does not say its version", r.c.Collector)
 	}
 	// Each right is tried, because a token that lacks one would show only when the first worker tries to join.
-	for _, right := range workerRights {
+	for _, right := range workerRights[1:] {
 		if _, err := r.tools.Run(ctx, nil, "condor_ping", "-type", "collector", right); err != nil {
 			return "", fmt.Errorf("the pool's token does not let workers join, which need %s: %w",
 				strings.Join(workerRights, ", "), err)
 		}
 	}
-	return version, nil
+	return string(m[1]), nil
 }
 
 // unmet says why a collector did not answer a question.
