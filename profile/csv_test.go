@@ -3,6 +3,7 @@ package profile_test
 import (
 	"bytes"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,18 @@ func TestFilesRoundTrip(t *testing.T) {
 		}
 		checkRoundTrip(t, p)
 	})
+}
+
+// Squares of the least values are no normal numbers any more: their sd has few right digits, and is read all the same.
+func TestLeastValuesRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, v := range [][]float64{
+		{3.641767935156351e-158, 1.5975644379355736e-160},
+		{2.1e-162, 1e-163, 7e-163},
+		{math.SmallestNonzeroFloat64, 0, 3e-323},
+	} {
+		checkRoundTrip(t, of(t, runtimes("r", "map", 0, v...)))
+	}
 }
 
 func checkRoundTrip(t rapid.TB, p *profile.Profile) {

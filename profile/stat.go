@@ -60,6 +60,10 @@ const mostCount = 1e15
 // roundoff is how far, as a part of it, a mean may be outside of the extremes, which are exact: it is computed.
 const roundoff = 1e-9
 
+// leastSquared is what the largest of some values must be for their sd to be exact: squares of far smaller ones are below
+// the least normal number, and lose digits.
+const leastSquared = 1e-140
+
 // validate refuses a summary that no values have.
 func (s Stat) validate() error {
 	if s.Count < 1 || s.Count > mostCount {
@@ -79,7 +83,8 @@ func (s Stat) validate() error {
 	if s.Count == 1 && s.SD != 0 {
 		return fmt.Errorf("sd %g is of one value", s.SD)
 	}
-	if most := (s.Max-s.Mean)*(s.Mean-s.Min) + s.Max*s.Max*roundoff; s.Ranged && s.squares()/float64(s.Count) > most {
+	most := (s.Max-s.Mean)*(s.Mean-s.Min) + s.Max*s.Max*roundoff
+	if s.Ranged && s.Max > leastSquared && s.squares()/float64(s.Count) > most {
 		return fmt.Errorf("sd %g is more than values between min and max have", s.SD) // Bhatia and Davis 2000
 	}
 	if !s.Ranged && (s.Min != 0 || s.Max != 0) {
