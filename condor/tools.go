@@ -40,8 +40,8 @@ func (r *Refused) Error() string {
 // silence is how commands say that they got no answer, so that we do not know. What a user may have written comes
 // only after one of the signs at which it stops looking. That a submission was not committed is an answer if a reason
 // follows.
-var silence = regexp.MustCompile(`(?im)^[^"'/=(\n]*(failed to (connect|make connection)|can.?t connect|unable to connect` +
-	`|couldn.?t contact|failed to fetch ads|communication error|can.?t find address|timed? ?out` +
+var silence = regexp.MustCompile(`(?im)^[^"'/=(\n]*(failed to (connect|make connection)|can.?t connect` +
+	`|unable to connect|couldn.?t contact|failed to fetch ads|communication error|can.?t find address|timed? ?out` +
 	`|\(null\)|CEDAR:\d+|SECMAN:\d+|failed to commit[^\n]*\z|connection (closed|refused|reset))`)
 
 // denied is how they say that the other side knows us and will not: an answer, whatever else they print.

@@ -60,8 +60,8 @@ const mostCount = 1e15
 // roundoff is how far, as a part of it, a mean may be outside of the extremes, which are exact: it is computed.
 const roundoff = 1e-9
 
-// leastSquared is what the largest of some values must be for their sd to be exact: squares of far smaller ones are below
-// the least normal number, and lose digits.
+// leastSquared is what the largest of some values must be for their sd to be exact: squares of far smaller ones are
+// below the least normal number, and lose digits.
 const leastSquared = 1e-140
 
 // validate refuses a summary that no values have.
