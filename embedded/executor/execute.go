@@ -26,6 +26,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/cgroup"
@@ -39,6 +41,7 @@ type Executor struct {
 	base    []string // environment of every task
 	null    int      // /dev/null
 	scratch scratch
+	tasks   opened         // of the run whose tasks it has
 	groups  *cgroup.Parent // nil: tasks are in no groups of their own
 	watch   memoryWatch
 
@@ -74,7 +77,7 @@ func New(worker, host, scratchDir string) (*Executor, error) {
 		return nil, fmt.Errorf("opening %s: %w", os.DevNull, err)
 	}
 	return &Executor{
-		worker: worker, host: host, null: null, scratch: scratch{base: scratchDir},
+		worker: worker, host: host, null: null, scratch: scratch{base: scratchDir}, tasks: opened{fd: unix.AT_FDCWD},
 		base: BaseEnv(), paths: map[string]string{}, threads: map[int][]string{},
 	}, nil
 }
@@ -82,10 +85,16 @@ func New(worker, host, scratchDir string) (*Executor, error) {
 // Close frees what New opened.
 func (x *Executor) Close() {
 	_ = syscall.Close(x.null)
+	x.Rest()
+	x.scratch.close()
 	if x.groups != nil {
 		x.groups.Close()
 	}
 }
+
+// Rest lets go of what is kept open between tasks. It is called when there are none to come: a file system may be meant
+// to be unmounted.
+func (x *Executor) Rest() { x.tasks.rest() }
 
 // Begin prepares the record of an attempt.
 func (x *Executor) Begin(job *execution.Job, task *execution.Task) *Attempt {
@@ -99,7 +108,12 @@ func (x *Executor) Begin(job *execution.Job, task *execution.Task) *Attempt {
 func (e *Attempt) Run(fresh func() bool) execution.Result {
 	began := time.Now()
 	e.res.StartedAt = began.UTC()
-	err := e.prepareAndWait()
+	tasks := e.x.tasks.take(e.job.Dir + "/" + TasksDir)
+	defer e.x.tasks.give(tasks)
+	var err error
+	if e.dir, err = taskDir(e.job.Dir, e.task, tasks); err == nil {
+		err = e.prepareAndWait()
+	}
 	if err == nil {
 		err = e.dir.Publish(fresh)
 	}
@@ -114,9 +128,8 @@ func (e *Attempt) Run(fresh func() bool) execution.Result {
 // prepareAndWait makes the task's directory, runs its process to the end, and notes what it used. An error is why the
 // task is not done, in words for its user.
 func (e *Attempt) prepareAndWait() error {
-	var inputs []brought
-	var err error
-	if e.dir, inputs, err = newTaskDir(e.job.Dir, e.task, e.job.CopyInputs); err != nil {
+	inputs, err := e.dir.furnish(e.job.CopyInputs)
+	if err != nil {
 		return err
 	}
 	e.tmp = e.x.scratch.take()

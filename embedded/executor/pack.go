@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/corral-pilot/corral/internal/execution"
 )
 
@@ -20,15 +22,15 @@ func (d TaskDir) Pack() bool {
 		return false
 	}
 	stdout, stderr := d.task.Streams()
-	_ = syscall.Unlink(d.Path + "/" + stdout)
+	_ = unix.Unlinkat(d.at, d.name+"/"+stdout, 0)
 	if stderr != stdout {
-		_ = syscall.Unlink(d.Path + "/" + stderr)
+		_ = unix.Unlinkat(d.at, d.name+"/"+stderr, 0)
 	}
 	linked := d.unlinkInputs()
 	for _, folder := range folders(d.task) {
 		_ = syscall.Rmdir(d.Path + "/" + folder) // one that is not empty keeps the directory, too
 	}
-	if syscall.Rmdir(d.Path) == nil {
+	if unix.Unlinkat(d.at, d.name, unix.AT_REMOVEDIR) == nil {
 		return true
 	}
 	d.restore(stdout, stderr, linked)
@@ -38,11 +40,11 @@ func (d TaskDir) Pack() bool {
 // silent reports whether the task has written nothing to its streams. One that it removed, or that was published as an
 // output, is no trace of it.
 func (d TaskDir) silent() bool {
-	var st syscall.Stat_t
+	var st unix.Stat_t
 	stdout, stderr := d.task.Streams()
 	empty := func(name string) bool {
-		err := syscall.Lstat(d.Path+"/"+name, &st)
-		return err == syscall.ENOENT || err == nil && st.Size == 0 && st.Mode&syscall.S_IFMT == syscall.S_IFREG
+		err := unix.Fstatat(d.at, d.name+"/"+name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		return err == unix.ENOENT || err == nil && st.Size == 0 && st.Mode&unix.S_IFMT == unix.S_IFREG
 	}
 	return empty(stdout) && (stderr == stdout || empty(stderr))
 }
@@ -79,7 +81,7 @@ func (d TaskDir) restore(stdout, stderr string, linked []string) {
 	}
 }
 
-// folders lists the folders that newTaskDir made for a task's files, the deepest first.
+// folders lists the folders that furnish made for a task's files, the deepest first.
 func folders(t *execution.Task) (all []string) {
 	stdout, stderr := t.Streams()
 	for _, names := range [][]string{t.Inputs, t.Outputs, {stdout, stderr}} {

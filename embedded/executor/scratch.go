@@ -24,20 +24,25 @@ type scratch struct {
 // changes with the first file that a task makes: one system call tells whether there is anything to remove.
 type tmpDir struct {
 	path    string           // empty: there is none
+	fd      int              // of it, open
 	changed syscall.Timespec // the time of that change to 1970, which nobody can set
 }
 
 // emptied makes path, an empty directory, one that can be lent.
 func emptied(path string) (d tmpDir, ok bool) {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return tmpDir{path: path, fd: -1}, false
+	}
 	var st syscall.Stat_t
-	ok = syscall.UtimesNano(path, make([]syscall.Timespec, 2)) == nil && syscall.Lstat(path, &st) == nil
-	return tmpDir{path, st.Ctim}, ok
+	ok = syscall.UtimesNano(path, make([]syscall.Timespec, 2)) == nil && syscall.Fstat(fd, &st) == nil
+	return tmpDir{path, fd, st.Ctim}, ok
 }
 
 // untouched reports whether nothing was made in the directory since it was lent.
 func (d tmpDir) untouched() bool {
 	var st syscall.Stat_t
-	return syscall.Lstat(d.path, &st) == nil && st.Mtim == syscall.Timespec{} && st.Ctim == d.changed
+	return syscall.Fstat(d.fd, &st) == nil && st.Mtim == syscall.Timespec{} && st.Ctim == d.changed
 }
 
 // take returns an empty directory, none if none can be had; the task then makes its temporary files in its own. A
@@ -71,6 +76,7 @@ func (s *scratch) give(d tmpDir) {
 		return
 	}
 	if !d.untouched() {
+		_ = syscall.Close(d.fd) // the task may have put another in its place
 		if Empty(d.path) != nil {
 			return
 		}
@@ -79,6 +85,16 @@ func (s *scratch) give(d tmpDir) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, d)
+}
+
+// close closes the directories that are lent to nobody.
+func (s *scratch) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.free {
+		_ = syscall.Close(d.fd)
+	}
+	s.free = nil
 }
 
 // Empty removes all that is in dir, mostly nothing.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/execution"
 )
@@ -30,35 +32,46 @@ var ErrStale = errors.New("the worker had no answer from its dispatcher for long
 type TaskDir struct {
 	run  string // D
 	Path string
+	at   int    // a directory that is open; AT_FDCWD: none
+	name string // that Path has there
 	task *execution.Task
 }
 
-// newTaskDir makes the directory afresh, brings the inputs into it, and makes the directories that outputs are to be
+// furnish makes the directory afresh, brings the inputs into it, and makes the directories that outputs are to be
 // in, so that no task has to. Its errors are sentences about the task.
-func newTaskDir(run string, t *execution.Task, copies bool) (d TaskDir, inputs []brought, err error) {
-	if d, err = BareTaskDir(run, t); err != nil {
-		return d, nil, err
+func (d *TaskDir) furnish(copies bool) (inputs []brought, err error) {
+	if err := d.make(); err != nil {
+		return nil, err
 	}
 	if inputs, err = d.bring(copies); err != nil {
-		return d, nil, err
+		return nil, err
 	}
-	for _, name := range t.Outputs {
+	for _, name := range d.task.Outputs {
 		if err := d.parents(name); err != nil {
-			return d, nil, err
+			return nil, err
 		}
 	}
-	return d, inputs, nil
+	return inputs, nil
 }
 
 // BareTaskDir makes the directory afresh, without inputs.
 func BareTaskDir(run string, t *execution.Task) (TaskDir, error) {
-	d := TaskDir{run: run, task: t}
-	if err := checkNames(t); err != nil {
-		return d, err
+	d, err := taskDir(run, t, unix.AT_FDCWD)
+	if err == nil {
+		err = d.make()
 	}
-	d.Path = run + "/" + TasksDir + "/" + t.ID + "." + strconv.Itoa(t.Attempt)
-	if err := d.make(); err != nil {
-		return d, fmt.Errorf("making the task's directory: %w", err)
+	return d, err
+}
+
+// taskDir returns what the directory is to be; tasks is D/tasks, open, or AT_FDCWD.
+func taskDir(run string, t *execution.Task, tasks int) (TaskDir, error) {
+	if err := checkNames(t); err != nil {
+		return TaskDir{}, err
+	}
+	d := TaskDir{run: run, at: tasks, name: t.ID + "." + strconv.Itoa(t.Attempt), task: t}
+	d.Path = run + "/" + TasksDir + "/" + d.name
+	if tasks == unix.AT_FDCWD {
+		d.name = d.Path
 	}
 	return d, nil
 }
@@ -87,22 +100,21 @@ func checkNames(t *execution.Task) error {
 
 // make makes the directory itself. One that is there is of an instance of the worker that died while it ran the same
 // attempt: it goes, with whatever it left.
-func (d TaskDir) make() error {
-	err := syscall.Mkdir(d.Path, 0o777)
+func (d *TaskDir) make() error {
+	err := syscall.Mkdirat(d.at, d.name, 0o777)
 	switch err {
-	case syscall.ENOENT: // the first task of the run
-		if err := syscall.Mkdir(d.run+"/"+TasksDir, 0o777); err != nil && err != syscall.EEXIST {
-			return &os.PathError{Op: "mkdir", Path: d.run + "/" + TasksDir, Err: err}
+	case syscall.ENOENT: // the first task of the run; or what is open has been removed
+		d.at, d.name = unix.AT_FDCWD, d.Path
+		if err = syscall.Mkdir(d.run+"/"+TasksDir, 0o777); err == nil || err == syscall.EEXIST {
+			err = syscall.Mkdir(d.Path, 0o777)
 		}
-		err = syscall.Mkdir(d.Path, 0o777)
 	case syscall.EEXIST:
-		if err := disk.RemoveAll(d.Path); err != nil {
-			return err
+		if err = disk.RemoveAll(d.Path); err == nil {
+			err = syscall.Mkdirat(d.at, d.name, 0o777)
 		}
-		err = syscall.Mkdir(d.Path, 0o777)
 	}
 	if err != nil {
-		return &os.PathError{Op: "mkdir", Path: d.Path, Err: err}
+		return fmt.Errorf("making the task's directory: %w", &os.PathError{Op: "mkdir", Path: d.Path, Err: err})
 	}
 	return nil
 }
@@ -125,7 +137,7 @@ func (d TaskDir) create(name string) (int, error) {
 		return -1, err
 	}
 	const mode = syscall.O_WRONLY | syscall.O_CREAT | syscall.O_TRUNC | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
-	fd, err := syscall.Open(d.Path+"/"+name, mode, 0o666)
+	fd, err := syscall.Openat(d.at, d.name+"/"+name, mode, 0o666)
 	if err != nil {
 		return -1, fmt.Errorf("creating %q: %w", name, err)
 	}

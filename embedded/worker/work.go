@@ -65,6 +65,7 @@ func (w *worker) endedLocked() {
 		return
 	}
 	w.idle.since = time.Now()
+	w.exec.Rest()
 	if w.phase != taking {
 		w.rouse()
 	}
