@@ -13,10 +13,14 @@ import (
 type Terms struct {
 	Price  cost.Money
 	Period time.Duration
+	Unit   cost.Unit // of the price; only told
 }
 
 // Hourly is the thesis's price: a dollar for each hour that has begun.
-var Hourly = Terms{Price: 1_000_000, Period: time.Hour}
+var Hourly = Terms{Price: 1_000_000, Period: time.Hour, Unit: "USD"}
+
+// Amount is money as a sentence has it.
+func (t Terms) Amount(m cost.Money) cost.Amount { return cost.Amount{Money: m, Unit: t.Unit} }
 
 // Periods returns for how many periods a machine is billed that has been held for so long.
 func (t Terms) Periods(held time.Duration) int64 {

@@ -90,7 +90,8 @@ func (c Claim) Dear(t Terms, money cost.Money) string {
 	if price < rest {
 		return ""
 	}
-	return fmt.Sprintf("its tasks cost %s at least, and %s is left for them", price, max(0, rest))
+	return fmt.Sprintf("its tasks cost %s at least, and %s is left for them",
+		t.Amount(price).Brief(), t.Amount(max(0, rest)).Brief())
 }
 
 // A Policy decides about machines and workflows.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/store"
@@ -49,7 +48,7 @@ func (c *carrier) progress(s Sight, x Decision) record.Progress {
 		after.Steps++
 	}
 	if x.over() || !reflect.DeepEqual(after, s.Row.Progress) || s.Now.Sub(s.Row.UpdatedAt) > noteEvery {
-		after.Spent = cost.Amount{Money: x.Spent, Unit: c.direction.Unit}.String()
+		after.Spent = c.direction.Problem.Terms.Amount(x.Spent).String()
 	}
 	return after
 }

@@ -207,12 +207,11 @@ func (d Direction) step(x *Decision, s Sight, v ensemble.View) {
 
 // poor says that too little money is left.
 func (d Direction) poor(spent cost.Money) string {
-	budget := cost.Amount{Money: d.Problem.Budget, Unit: d.Unit}
+	t, budget := d.Problem.Terms, d.Problem.Terms.Amount(d.Problem.Budget)
 	if spent >= d.Problem.Budget {
 		return fmt.Sprintf("its money is spent: %s", budget)
 	}
-	return fmt.Sprintf("%s of its %s are spent, and the rest pays for no other pilot",
-		cost.Amount{Money: spent, Unit: d.Unit}, budget)
+	return fmt.Sprintf("%s of its %s are spent, and the rest pays for no other pilot", t.Amount(spent), budget)
 }
 
 // taken is the view once pilots that are free have taken tasks that are ready.

@@ -21,7 +21,7 @@ func three(algorithm string) Direction {
 	p := rehearsal.Problem{Ensemble: drawn.Three(), Budget: 18_000_000, Deadline: 6 * time.Hour, Terms: ensemble.Hourly,
 		Machines: cloud.Kind{Slots: 1, Queued: true, Ends: 6 * time.Hour, Most: 10}, Leaving: 3 * time.Second,
 		Interval: 90 * time.Second, Shared: true}
-	return Direction{Problem: p, Unit: "USD", Policy: rehearsal.Default(algorithm, p).Policy(p),
+	return Direction{Problem: p, Policy: rehearsal.Default(algorithm, p).Policy(p),
 		Patient: algorithm == rehearsal.WADPDS}
 }
 

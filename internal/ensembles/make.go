@@ -131,8 +131,8 @@ func afford(d Direction, facts provision.Facts) error {
 		return nil
 	}
 	return corral.ErrorAt(corral.Unsatisfiable, "budget",
-		"%s are left of the allocation at site %s, and %s are asked for", cost.Amount{Money: *left, Unit: d.Unit},
-		facts.Site.Name, cost.Amount{Money: d.Problem.Budget, Unit: d.Unit})
+		"%s are left of the allocation at site %s, and %s are asked for", d.Problem.Terms.Amount(*left),
+		facts.Site.Name, d.Problem.Terms.Amount(d.Problem.Budget))
 }
 
 // read reads a workflow that can be run.
@@ -197,19 +197,19 @@ func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.
 const exactly = time.Hour / 10_000
 
 // terms says what a pilot costs. Of a least time that is billed all is reckoned in periods of it, which is more.
-func terms(p record.Pilots) (ensemble.Terms, cost.Unit, error) {
+func terms(p record.Pilots) (ensemble.Terms, error) {
 	tariff, err := cost.ParseTariff(p.Price, p.Billing)
 	if err != nil {
-		return ensemble.Terms{}, "", err
+		return ensemble.Terms{}, err
 	}
 	period := cmp.Or(max(tariff.Billing.Period, tariff.Billing.Minimum), exactly)
 	_, hour := tariff.Rate.Charge(cost.Holding{Hosts: 1, CPUs: p.CPUs, Held: time.Hour}, cost.Billing{})
 	if hour <= 0 {
-		return ensemble.Terms{}, "", corral.ErrorAt(corral.Invalid, "site",
+		return ensemble.Terms{}, corral.ErrorAt(corral.Invalid, "site",
 			"pilots at %s cost nothing: a budget is for those that do", p.Site)
 	}
-	return ensemble.Terms{Price: ensemble.Terms{Price: hour, Period: time.Hour}.Of(period), Period: period},
-		tariff.Rate.Unit, nil
+	return ensemble.Terms{Price: ensemble.Terms{Price: hour, Period: time.Hour}.Of(period), Period: period,
+		Unit: tariff.Rate.Unit}, nil
 }
 
 // direct makes a direction of a row and the workflows of its members; what decides is chosen of it.
@@ -218,13 +218,13 @@ func direct(row record.Ensemble, flows []*workflow.Workflow) (d Direction, err e
 		Draws: draws, Seed: row.Goal.Seed, Interval: time.Duration(row.Pilots.Interval),
 		Leaving: time.Duration(row.Pilots.Leaving), Shared: true}
 	p := &d.Problem
-	if p.Terms, d.Unit, err = terms(row.Pilots); err != nil {
+	if p.Terms, err = terms(row.Pilots); err != nil {
 		return d, err
 	}
 	budget, err := cost.ParseAmount(row.Goal.Budget)
-	if err == nil && budget.Unit != d.Unit {
+	if err == nil && budget.Unit != p.Terms.Unit {
 		err = corral.Errorf(corral.Invalid, "%s is in %s, and pilots at site %s cost %s: both need one unit", budget,
-			budget.Unit, row.Pilots.Site, d.Unit)
+			budget.Unit, row.Pilots.Site, p.Terms.Unit)
 	}
 	if err != nil {
 		return d, corral.ErrorAt(corral.Invalid, "budget", "%w", err)

@@ -181,7 +181,7 @@ func TestTerms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		terms, _, err := terms(pilots)
+		terms, err := terms(pilots)
 		if err != nil || terms.Price != tt.want || terms.Period != tt.period {
 			t.Errorf("%q by %q with %d cpus: %+v %v, want %s for %s", tt.price, tt.billing, tt.cpus, terms, err, tt.want, tt.period)
 		}

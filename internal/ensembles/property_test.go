@@ -135,7 +135,7 @@ func TestTheLedgerIsKept(t *testing.T) {
 			Machines: cloud.Kind{Slots: 1, Queued: true, Most: 1 + rng.IntN(10)}}
 		p.Interval = min(90*time.Second, max(2*time.Second, p.Deadline/100))
 		choice := rehearsal.Default(Algorithms[1+rng.IntN(len(Algorithms)-1)], p)
-		d := Direction{Problem: p, Unit: "ch", Patient: choice.Algorithm == rehearsal.WADPDS,
+		d := Direction{Problem: p, Patient: choice.Algorithm == rehearsal.WADPDS,
 			Static: choice.Algorithm == rehearsal.SPSS}
 		p.Machines.Ends = p.Deadline
 		d.Policy = choice.Policy(p)

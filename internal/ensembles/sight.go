@@ -14,7 +14,6 @@ import (
 // A Direction is by what an ensemble is carried out; it never changes.
 type Direction struct {
 	Problem rehearsal.Problem // Machines.Most is the most pilots at a time
-	Unit    cost.Unit
 	Policy  ensemble.Policy
 	Patient bool // a workflow is asked about only when a pilot is free for it
 	Static  bool // the plan says until when a pilot is held

@@ -117,23 +117,23 @@ func (in Asked) check(unit cost.Unit) error {
 	return nil
 }
 
-// terms returns what a machine costs, and in which unit.
-func (in Asked) terms() (t ensemble.Terms, unit cost.Unit, err error) {
+// terms returns what a machine costs.
+func (in Asked) terms() (t ensemble.Terms, err error) {
 	tariff, err := cost.ParseTariff(in.Price, in.Billing)
 	if err != nil {
-		return t, "", err
+		return t, err
 	}
 	switch {
 	case in.Resource != VM && in.Resource != Pilots:
-		return t, "", corral.ErrorAt(corral.Invalid, "--resource", "%.40q is neither %s nor %s", in.Resource, VM,
+		return t, corral.ErrorAt(corral.Invalid, "--resource", "%.40q is neither %s nor %s", in.Resource, VM,
 			Pilots)
 	case in.CPUs < 1:
-		return t, "", corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
+		return t, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
 	case in.Resource == Pilots && in.Walltime < corral.Seconds(time.Minute):
-		return t, "", corral.ErrorAt(corral.Invalid, "--walltime",
+		return t, corral.ErrorAt(corral.Invalid, "--walltime",
 			"%s is less than a minute: say how long a pilot is held", in.Walltime)
 	}
-	t.Period = tariff.Billing.Period
+	t.Unit, t.Period = tariff.Rate.Unit, tariff.Billing.Period
 	if in.Billing == "" {
 		t.Period = time.Hour
 		if in.Resource == Pilots {
@@ -142,9 +142,9 @@ func (in Asked) terms() (t ensemble.Terms, unit cost.Unit, err error) {
 	}
 	_, t.Price = tariff.Rate.Charge(cost.Holding{Hosts: 1, CPUs: in.CPUs, Held: t.Period}, cost.Billing{})
 	if t.Price <= 0 {
-		return t, "", corral.ErrorAt(corral.Invalid, "--price", "a machine costs nothing for %s", t.Period)
+		return t, corral.ErrorAt(corral.Invalid, "--price", "a machine costs nothing for %s", t.Period)
 	}
-	return t, tariff.Rate.Unit, nil
+	return t, nil
 }
 
 // once reports whether a machine is billed for its walltime, whatever of it is used.

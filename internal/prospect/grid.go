@@ -27,19 +27,19 @@ func Grid(e ensemble.Ensemble, in Asked, points int) ([]Cell, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
-	terms, unit, err := in.terms()
+	terms, err := in.terms()
 	if err != nil {
 		return nil, err
 	}
 	b := e.Bounds(terms)
 	top := in
 	if top.Budget.Unit == "" {
-		top.Budget = cost.Amount{Money: max(b.MostBudget, terms.Price), Unit: unit}
+		top.Budget = terms.Amount(max(b.MostBudget, terms.Price))
 	}
 	if top.Deadline == 0 {
 		top.Deadline = corral.Seconds(b.MostDeadline)
 	}
-	if err := top.check(unit); err != nil {
+	if err := top.check(terms.Unit); err != nil {
 		return nil, err
 	}
 	budgets := between(min(max(b.LeastBudget, terms.Price), top.Budget.Money), top.Budget.Money, points)
@@ -47,7 +47,7 @@ func Grid(e ensemble.Ensemble, in Asked, points int) ([]Cell, error) {
 	cells := make([]Cell, 0, points*points)
 	for _, d := range deadlines {
 		for _, m := range budgets {
-			cells = append(cells, Cell{Budget: cost.Amount{Money: m, Unit: unit},
+			cells = append(cells, Cell{Budget: terms.Amount(m),
 				Deadline: corral.Seconds(d.Round(time.Millisecond))})
 		}
 	}

@@ -77,17 +77,17 @@ func Of(e ensemble.Ensemble, in Asked) (*Prospect, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
-	terms, unit, err := in.terms()
+	terms, err := in.terms()
 	if err != nil {
 		return nil, err
 	}
-	if err := in.check(unit); err != nil {
+	if err := in.check(terms.Unit); err != nil {
 		return nil, err
 	}
 	out := &Prospect{Algorithm: in.Algorithm, Published: in.Published, Budget: in.Budget, Deadline: in.Deadline}
 	s := in.scenario(e, terms)
 	outcome := in.play(s, out)
-	out.Cost = cost.Amount{Money: outcome.Cost, Unit: unit}
+	out.Cost = terms.Amount(outcome.Cost)
 	out.WithinBudget = outcome.Cost <= in.Budget.Money
 	out.Makespan = corral.Seconds(outcome.Makespan)
 	out.Losses = Losses{outcome.Killed, outcome.Failed, corral.Seconds(outcome.Lost)}

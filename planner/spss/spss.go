@@ -97,7 +97,8 @@ func (b builder) workflow(k int, w plan.Work) (reason string) {
 		ends[t] = o.start + need.takes
 		b.plan.put(o, ensemble.Slot{Workflow: k, Task: t, Start: o.start, End: ends[t]})
 		if costs := b.Terms.Times(b.plan.periods); costs > b.Budget || b.Below && costs == b.Budget {
-			return fmt.Sprintf("with it the plan costs %s or more, of a budget of %s", costs, b.Budget)
+			return fmt.Sprintf("with it the plan costs %s or more, of a budget of %s",
+				b.Terms.Amount(costs).Brief(), b.Terms.Amount(b.Budget).Brief())
 		}
 		if ends[t] > b.Deadline {
 			return fmt.Sprintf("task %.80s cannot end before the deadline", w.Tasks[t].ID)
