@@ -52,3 +52,40 @@ func TestNoEnd(t *testing.T) {
 		t.Errorf("it starts at %s", start)
 	}
 }
+
+// TestPinnedPrices is the worked example of prices (Singh 2008, figure 21 and table 3): two processors for three steps,
+// where A and B run, R is reserved, and C and D wait. Jobs are pinned to processors as the list carves them, and a fee
+// is by how much later C and D start, times their two processors.
+func TestPinnedPrices(t *testing.T) {
+	t.Parallel()
+	plan := func(at time.Duration) (c, d time.Duration, ok bool) {
+		l := slot.Machine(5, 0)
+		for _, j := range []struct {
+			start, length time.Duration
+			n             int
+		}{{0, 3, 1}, {0, 2, 3}, {4, 3, 1}, {at, 3, 2}} {
+			if j.start < 0 {
+				continue
+			}
+			if start, found := l.Place(j.start*time.Hour, j.length*time.Hour, j.n); !found || start != j.start*time.Hour {
+				return 0, 0, false
+			}
+		}
+		c, _ = l.Place(0, 4*time.Hour, 2)
+		d, _ = l.Place(0, 5*time.Hour, 2)
+		return c / time.Hour, d / time.Hour, true
+	}
+	c, d, _ := plan(-1)
+	if c != 2 || d != 3 {
+		t.Errorf("C and D are planned for %d and %d, want 2 and 3", c, d)
+	}
+	for at, want := range map[time.Duration]time.Duration{0: -1, 2: 6, 3: 8, 4: 10, 6: 0, 7: 0, 8: 0} {
+		fee := time.Duration(-1)
+		if c2, d2, ok := plan(at); ok {
+			fee = 2 * (max(0, c2-c) + max(0, d2-d))
+		}
+		if fee != want {
+			t.Errorf("from %d on it costs %d, want %d", at, fee, want)
+		}
+	}
+}

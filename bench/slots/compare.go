@@ -45,6 +45,13 @@ func (i instance) search(o moga.Options) (moga.Front, error) {
 	return moga.Search(moga.Slots(s), o)
 }
 
+// effort returns what best effort comes to.
+func (i instance) effort() (best cost.Point, err error) {
+	best.Cost = slotted.Work(i.Work, unit)
+	best.Makespan, err = besteffort.Run(i.Problem, i.queues)
+	return best, err
+}
+
 // A pair is what plan and best effort came to at one instant.
 type pair struct {
 	plan, best cost.Point
@@ -61,8 +68,8 @@ func compare(cases []instance, o moga.Options, alphas ...ensemble.Share) (table,
 		if err != nil {
 			return nil, err
 		}
-		best := cost.Point{Cost: slotted.Work(c.Work, unit)}
-		if best.Makespan, err = besteffort.Run(c.Problem, c.queues); err != nil {
+		best, err := c.effort()
+		if err != nil {
 			return nil, err
 		}
 		for _, alpha := range alphas {

@@ -1,11 +1,11 @@
 // Command slots compares plans on slots with best effort, on simulated sites with other people's jobs in their queues,
 // as Singh does (An end-to-end framework for provisioning based resource and application management, PhD thesis,
-// University of Southern California, 2008, chapters 3 and 4). Published figures are in brackets.
+// University of Southern California, 2008, chapters 3 to 7). Published figures are in brackets.
 //
 //	go run ./bench/slots                  # CyberShake on 430 processors, and the rest in small: three minutes
 //	go run ./bench/slots -long            # more instants, loads, and several sites
 //	go run ./bench/slots -data DIR        # where lublin_256.swf.gz and KTH-SP2-1996-2.1-cln.swf.gz are
-//	go run ./bench/slots -only seismic    # one of: seismic, others, grid, sites, offers, promise, speed
+//	go run ./bench/slots -only seismic    # of: seismic, others, grid, sites, greedy, prices, offers, promise, speed
 //
 // Without the traces jobs are drawn from the model that the first of them was drawn from (sim/lublin), which is said,
 // and what the second one is for is left out. A comparison is paired: plan and best effort begin at the same instant,
@@ -43,6 +43,8 @@ var experiments = []struct {
 	{"others", (*desk).others},
 	{"grid", (*desk).grid},
 	{"sites", (*desk).sites},
+	{"greedy", (*desk).greedy},
+	{"prices", (*desk).prices},
 	{"offers", (*desk).offers},
 	{"promise", (*desk).promise},
 	{"speed", (*desk).speed},

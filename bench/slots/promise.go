@@ -30,14 +30,14 @@ func (d *desk) promise() error {
 			if len(o.Slots) > 200 || q.Waiting() > 200 { // FCFS cannot keep up with this load: nothing new is learned
 				continue
 			}
-			before := q.Planned()
+			before := queue.Planned(q)
 			for i, one := range o.Slots {
 				again := advertiser.Site{Queue: q.Clone(), Price: unit}
 				p := slot.Piece{Slot: i, Start: one.Start, Length: one.Length, Processors: one.Processors}
 				if err := again.Reserve(o, []slot.Piece{p}); err != nil {
 					return err
 				}
-				a, b := moved(before, again.Queue.Planned())
+				a, b := moved(before, queue.Planned(again.Queue))
 				slots, starts, later, earlier = slots+1, starts+len(before), later+a, earlier+b
 				if a > 0 {
 					delaying++

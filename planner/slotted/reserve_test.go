@@ -38,10 +38,10 @@ func TestReserve(t *testing.T) {
 			q.Submit(queue.Job{Processors: rapid.IntRange(1, 8).Draw(t, "late processors"), Requested: h, Runtime: h})
 			q.Advance(q.Now(), nil)
 		}
-		before := q.Planned()
+		before := queue.Planned(q)
 		now, _ := site.Offer()
 		err := site.Reserve(offer, pieces)
-		if diff := cmp.Diff(before, q.Planned()); diff != "" {
+		if diff := cmp.Diff(before, queue.Planned(q)); diff != "" {
 			t.Fatalf("others are delayed (-before +after):\n%s", diff)
 		}
 		if err == nil {

@@ -111,7 +111,7 @@ func TestNobodyIsDelayed(t *testing.T) {
 		s := site(policy, jobs...)
 		s.Queue.Advance(time.Duration(rapid.IntRange(0, 10).Draw(t, "now"))*h, nil)
 		o, _ := s.Offer()
-		planned := s.Queue.Planned()
+		planned := queue.Planned(s.Queue)
 		adds(t, o, s.Queue)
 		var all []slot.Piece
 		for i, one := range o.Slots {
@@ -123,7 +123,7 @@ func TestNobodyIsDelayed(t *testing.T) {
 			if err := again.Reserve(o, []slot.Piece{p}); err != nil {
 				t.Fatalf("%+v: %v", one, err)
 			}
-			if diff := cmp.Diff(planned, again.Queue.Planned()); diff != "" {
+			if diff := cmp.Diff(planned, queue.Planned(again.Queue)); diff != "" {
 				t.Fatalf("whoever takes %+v delays others (-before +after):\n%s", one, diff)
 			}
 			all = append(all, p)
@@ -136,7 +136,7 @@ func TestNobodyIsDelayed(t *testing.T) {
 				t.Fatalf("%+v was taken twice: %v", p, err)
 			}
 		}
-		if diff := cmp.Diff(planned, s.Queue.Planned()); diff != "" {
+		if diff := cmp.Diff(planned, queue.Planned(s.Queue)); diff != "" {
 			t.Fatalf("whoever takes all delays others (-before +after):\n%s", diff)
 		}
 	})

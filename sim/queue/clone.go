@@ -39,7 +39,7 @@ func (q *Queue) copied(change func(e *entry)) *Queue {
 // Planned returns when each job that waits would start, in the order of arrival, if no other came and all ran for their
 // requested times. With conservative backfilling no job starts later than planned; with the other policies that is a
 // forecast (of EASY: Singh, 2008, ch. 5, where prices of reservations rest on it).
-func (q *Queue) Planned() []Held {
+func Planned(q *Queue) []Held {
 	c := q.copied(func(e *entry) { e.Runtime = e.Requested })
 	c.background, c.arrived = nil, 0
 	waiting := slices.Clone(c.waiting)
@@ -62,7 +62,7 @@ func Unplanned(q *Queue) *availability.Profile {
 	if q.plan.Policy == Conservative {
 		return free // each job that waits has a reservation
 	}
-	for _, h := range q.Planned() {
+	for _, h := range Planned(q) {
 		if h.Start >= 0 {
 			free.Take(h.Start, h.End, h.Processors)
 		}

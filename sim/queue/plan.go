@@ -129,11 +129,7 @@ func (p *plan) conservative(waiting []*entry, run func(e *entry)) (kept []*entry
 	}
 	kept, next = waiting[:0], Open
 	for _, e := range waiting {
-		if e.start < 0 && p.eligible(e) {
-			if at, ok := p.fit(e); ok {
-				p.hold(e, at)
-			}
-		}
+		p.reserve(e)
 		if e.start == p.now {
 			run(e)
 			continue
@@ -144,6 +140,16 @@ func (p *plan) conservative(waiting []*entry, run func(e *entry)) (kept []*entry
 		kept = append(kept, e)
 	}
 	return kept, next
+}
+
+// reserve gives a job a reservation, unless it has one, or its user has as many jobs as may run.
+func (p *plan) reserve(e *entry) {
+	if e.start >= 0 || !p.eligible(e) {
+		return
+	}
+	if at, ok := p.fit(e); ok {
+		p.hold(e, at)
+	}
 }
 
 // compress moves reservations forward into time that came free, in the order of arrival, until none can be moved: a

@@ -114,7 +114,7 @@ func TestEASYNeverDelaysTheFirst(t *testing.T) {
 					t.Fatalf("%+v starts at %d, which was planned for %d", j, at, promised)
 				}
 			})
-			planned := q.Planned()
+			planned := queue.Planned(q)
 			if len(planned) == 0 {
 				promised = -1
 				continue
@@ -150,7 +150,7 @@ func TestConservativeKeepsEveryReservation(t *testing.T) {
 			if m.Interval > 0 && q.Now()%m.Interval > 0 {
 				continue // there was no pass, and whoever has come has no reservation
 			}
-			for _, p := range q.Planned() {
+			for _, p := range queue.Planned(q) {
 				if to, ok := promised[p.ID]; ok && p.Start > to {
 					t.Fatalf("job %d was promised %d, and gets %d", p.ID, to, p.Start)
 				}
@@ -184,7 +184,7 @@ func TestNobodyWaitsInVain(t *testing.T) {
 				continue // something ends that has just begun
 			}
 			free := q.Free()
-			for i, p := range q.Planned() {
+			for i, p := range queue.Planned(q) {
 				own := m.Policy == queue.Conservative // whose reservation is in the profile
 				if own {
 					free.Give(p.Start, p.End, p.Processors)

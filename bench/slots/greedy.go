@@ -1,0 +1,173 @@
+package main
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble"
+	"github.com/corral-pilot/corral/ensemble/recipe"
+	"github.com/corral-pilot/corral/planner/greedy"
+	"github.com/corral-pilot/corral/planner/moga"
+	"github.com/corral-pilot/corral/sim/market"
+	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/slot"
+)
+
+// greedy plans drawn workflows at a site that prices any reservation, beside plans on what it would advertise (figures
+// 52 and 54). It asserts that the cheapest plan costs what best effort does, exactly, and takes less time; that the
+// fastest takes less than the fastest on advertised slots, and costs more than best effort; that the mean cost falls as
+// it weighs more; and that all reservations can be had at the site itself, each at the price that was told.
+func (d *desk) greedy() error {
+	base, err := d.lublin(256)
+	if err != nil {
+		return err
+	}
+	d.printf("\nReservations at prices, task by task, of workflows of levels on 256 processors, %s; ratios to best "+
+		"effort. The fees of a plan, and what all its reservations cost others together, in SU:\n\n", base.name)
+	d.printf("| %-26s | load | α | makespan | cost | fees | cost to others | advertised: makespan | cost |\n",
+		"workflow")
+	d.printf("|---|---|---|---|---|---|---|---|---|\n")
+	narrow := typical
+	narrow.Processors = 2
+	for _, row := range []struct {
+		what string
+		grid recipe.Grid
+		load float64
+	}{{"100 tasks of 13 processors", typical, 0.65}, {"the same", typical, 0.80}, {"of 2 processors", narrow, 0.65}} {
+		if err := (pricing{d}).priced(row.what, base.loaded(row.load), row.grid, row.load); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A pricing is an experiment with sites that price reservations.
+type pricing struct{ desk *desk }
+
+// sweep are the trade-offs of the thesis's chapters 5 and 7.
+var sweep = []ensemble.Share{0, ensemble.Whole / 4, half, ensemble.Whole * 3 / 4, ensemble.Whole}
+
+// priced prints and asserts it for one machine and one kind of workflow.
+func (d pricing) priced(what string, m machine, g recipe.Grid, load float64) error {
+	bought, advertised := table{}, table{}
+	fees, others := map[ensemble.Share]cost.Money{}, map[ensemble.Share]cost.Money{}
+	states := m.states(d.desk.pick(30, 50))
+	for k, q := range states {
+		c, err := at(recipe.Levels(g, uint64(k)), q)
+		if err != nil {
+			return err
+		}
+		front, err := c.search(moga.Options{Seed: 1})
+		if err != nil {
+			return err
+		}
+		best, err := c.effort()
+		if err != nil {
+			return err
+		}
+		for _, alpha := range sweep {
+			chosen, err := front.Choose(alpha, moga.Limits{})
+			if err != nil {
+				return err
+			}
+			p, after, err := d.buy(c, alpha)
+			if err != nil {
+				return err
+			}
+			bought[alpha] = append(bought[alpha], pair{p.Point, best})
+			advertised[alpha] = append(advertised[alpha], pair{chosen.Point, best})
+			fees[alpha] += p.Fees
+			others[alpha] += market.Damage(q, after[0], unit)
+		}
+	}
+	for _, alpha := range sweep {
+		b, a, n := bought[alpha], advertised[alpha], float64(len(states))
+		d.desk.printf("| %-26s | %.2f | %s | %s | %.3f | %.0f | %.0f | %.2f | %.3f |\n", what, load, alpha,
+			ratioOf(b, makespans), ratioOf(b, costs).value, fees[alpha].Units()/n, others[alpha].Units()/n,
+			ratioOf(a, makespans).value, ratioOf(a, costs).value)
+		what = "the same"
+	}
+	d.cheapest(bought)
+	if fast := ratioOf(bought[0], makespans).value; fast >= ratioOf(advertised[0], makespans).value {
+		d.desk.breaks("the fastest plan at prices takes %.2f of best effort, and no less on advertised slots", fast)
+	}
+	return nil
+}
+
+// buy plans a case at prices, and reserves all of it. The queues are as they are then.
+func (d pricing) buy(c instance, alpha ensemble.Share) (p greedy.Plan, after []*queue.Queue, err error) {
+	var markets []slot.Market
+	for k, q := range c.queues {
+		site := &market.Site{Name: strconv.Itoa(k + 1), Queue: q.Clone(), Price: unit}
+		markets, after = append(markets, site), append(after, site.Queue)
+	}
+	if p, err = greedy.Make(c.Problem, markets, c.queues[0].Now(), alpha); err != nil {
+		return p, nil, err
+	}
+	for _, t := range p.Taken {
+		if err := markets[t.Site].Reserve(t.Slot); err != nil {
+			d.desk.breaks("task %d of a plan for prices: %v", t.Task, err)
+		}
+	}
+	return p, after, nil
+}
+
+// cheapest asserts what holds of plans for the least cost, and that others cost more the faster they are.
+func (d pricing) cheapest(bought table) {
+	for _, p := range bought[ensemble.Whole] {
+		if p.plan.Cost != p.best.Cost {
+			d.desk.breaks("the cheapest plan at prices costs %s, and best effort %s", p.plan.Cost, p.best.Cost)
+			break
+		}
+	}
+	if r := ratioOf(bought[ensemble.Whole], makespans); r.high >= 1 {
+		d.desk.breaks("the cheapest plan at prices takes %s of best effort", r)
+	}
+	for k := range sweep[1:] {
+		if ratioOf(bought[sweep[k]], costs).value < ratioOf(bought[sweep[k+1]], costs).value {
+			d.desk.breaks("plans at prices cost more with a trade-off of %s than of %s", sweep[k+1], sweep[k])
+		}
+	}
+}
+
+// A claim is a job that reserves its time in place of waiting: what it paid, and how long it was until its start.
+type claim struct {
+	fee  cost.Money
+	wait time.Duration
+}
+
+// claims plays some days of a machine on which a share of the jobs reserve, each at the price that a trade-off chooses,
+// while the others wait (Singh 2008, section 5.3). Which jobs reserve is drawn. It returns the reservations and the
+// waits of others.
+func claims(m machine, days int, share float64, seed uint64, tradeoff func(job int) ensemble.Share) (
+	all []claim, waits []time.Duration,
+) {
+	q := queue.New(m.Machine, nil)
+	site := &market.Site{Name: "1", Queue: q, Price: unit}
+	started := func(j queue.Job, at time.Duration) { waits = append(waits, at-j.Submit) }
+	for i, j := range m.jobs {
+		if j.Submit > time.Duration(days)*24*time.Hour {
+			break
+		}
+		q.Advance(j.Submit, started)
+		if !lucky(seed, i, share) {
+			q.Submit(j)
+			continue
+		}
+		offers := site.From(q.Now(), j.Requested, j.Processors)
+		points := make([]cost.Point, len(offers))
+		for k, o := range offers {
+			points[k] = cost.Point{Makespan: o.Start, Cost: o.Fee}
+		}
+		if len(offers) == 0 {
+			continue // it is wider than the machine
+		}
+		o := offers[greedy.Choose(points, tradeoff(i))]
+		if err := site.Reserve(o); err == nil {
+			all = append(all, claim{o.Fee, o.Start - q.Now()})
+		}
+	}
+	q.Advance(queue.Open, started)
+	return all, waits
+}
