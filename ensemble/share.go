@@ -2,10 +2,12 @@ package ensemble
 
 import (
 	"cmp"
+	"math/big"
 	"strconv"
 	"strings"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
 )
 
 // A Share is a ratio in millionths, such as a utilisation or the weight α of SPSS.
@@ -44,3 +46,9 @@ func (s Share) Compare(part, whole int) int {
 
 // Of returns the share of n, rounded up.
 func (s Share) Of(n int) int { return int((int64(s)*int64(n) + int64(Whole) - 1) / int64(Whole)) }
+
+// Part returns the share of money, rounded up to a whole micro-unit.
+func (s Share) Part(m cost.Money) cost.Money {
+	part := ceil(product(int64(s), int64(m)), big.NewInt(int64(Whole)))
+	return cost.Money(clamp(part))
+}

@@ -5,7 +5,7 @@
 //	go run ./bench/slots                  # CyberShake on 430 processors, and the rest in small: three minutes
 //	go run ./bench/slots -long            # more instants, loads, and several sites
 //	go run ./bench/slots -data DIR        # where lublin_256.swf.gz and KTH-SP2-1996-2.1-cln.swf.gz are
-//	go run ./bench/slots -only seismic    # of: seismic, others, grid, sites, greedy, prices, offers, promise, speed
+//	go run ./bench/slots -only seismic    # one experiment, or some with commas between them
 //
 // Without the traces jobs are drawn from the model that the first of them was drawn from (sim/lublin), which is said,
 // and what the second one is for is left out. A comparison is paired: plan and best effort begin at the same instant,
@@ -45,6 +45,7 @@ var experiments = []struct {
 	{"sites", (*desk).sites},
 	{"greedy", (*desk).greedy},
 	{"prices", (*desk).prices},
+	{"virtual", (*desk).virtual},
 	{"offers", (*desk).offers},
 	{"promise", (*desk).promise},
 	{"speed", (*desk).speed},

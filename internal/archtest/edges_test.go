@@ -14,7 +14,7 @@ var layers = [][]string{
 	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
 	{"api", "embedded/executor", "embedded/link", "ensemble", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job", "sim/advertiser", "sim/market", "planner/slotted"},
-	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/greedy", "planner/moga"},
+	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/greedy", "planner/moga", "planner/virtual"},
 	{"bench/rig", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "sim/cloud", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream", "planner/rehearsal"},
 	{"internal/condorpool", "internal/booking", "internal/ensembles", "internal/gate", "internal/prospect"},
@@ -86,6 +86,7 @@ var edges = map[string]map[string]string{
 	"planner/moga": {
 		"cost": "points of a front", "ensemble": "trade-offs", "planner/slotted": "evaluates choices", root: "error kinds",
 	},
+	"planner/virtual": {"cost": "prices", "ensemble": "a penalty's share", "slot": "processor time", root: "error kinds"},
 	"planner/greedy": {
 		"cost": "what is paid", "ensemble": "trade-offs", "planner/slotted": "the problem, and the order of tasks",
 		"slot": "asks for prices", root: "error kinds",
@@ -592,9 +593,9 @@ var edges = map[string]map[string]string{
 	},
 	"bench/slots": {
 		"bench/rig": "how a program begins and ends", "cost": "prices", "ensemble": "trade-offs",
-		"ensemble/recipe": "draws workflows", "plan": "workflows", "planner/besteffort": "is compared", "planner/greedy": "is compared", "planner/moga": "is compared",
+		"ensemble/recipe": "draws workflows", "internal/queueing": "predicts waits", "plan": "workflows", "planner/virtual": "is compared", "planner/besteffort": "is compared", "planner/greedy": "is compared", "planner/moga": "is compared",
 		"planner/slotted": "problems", "sim/advertiser": "sites", "sim/market": "sites that price", "sim/chance": "copies of traces", "sim/lublin": "draws jobs",
-		"sim/queue": "plays jobs", "sim/swf": "reads traces", "slot": "what is offered",
+		"sim/queue": "plays jobs", "sim/swf": "reads traces", "slot": "what is offered", root: "waits",
 	},
 	"bench/evidence": {
 		"bench/rig": "begins and ends", "cost": "a tariff", "internal/picture": "its plots", "internal/provision": "what is known of waits",

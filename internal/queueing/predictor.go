@@ -1,0 +1,215 @@
+package queueing
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Predictor says how probable it is that a pilot which is submitted now starts in time (the question of Nurmi, Brevik
+// and Wolski, QBETS; Singh 2008, equation 21). It has two answers: an estimate, which is right in the mean, and a
+// bound, which is on the safe side.
+//
+// The estimate is the share of the latest waits of like pilots that were short enough, as Kaplan and Meier count those
+// that did not start. Like pilots are those whose number of cpus lies between the same powers of two, and whose
+// walltime between the same powers of four minutes. A larger or a longer pilot is never predicted to start earlier:
+// what few waits say else is evened out (isotonic regression, by pooling adjacent violators along both sides in turn).
+type Predictor struct {
+	waits   []corral.Wait // in the order of submission
+	now     time.Time
+	classes [][]likes // :: class of cpus → class of walltimes
+}
+
+// likes are the waits of like pilots.
+type likes struct {
+	waits   int
+	started []step // in the order of time
+}
+
+// A step is a wait, and the share that had started by then.
+type step struct {
+	wait  time.Duration
+	share float64
+}
+
+// The latest waits of like pilots of which the estimate is made, chosen with the classes on the first half of a
+// simulated trace; bench/slots checks it on the second.
+const likeWindow = 200
+
+// The classes: up to 2^20 cpus, and 4^11 minutes.
+const (
+	cpuClasses  = 21
+	timeClasses = 12
+)
+
+// NewPredictor makes one of waits, in the order of their submission. What had not started by now counts as what may
+// wait for longer. Of submissions after now nothing may be known.
+func NewPredictor(waits []corral.Wait, now time.Time) *Predictor {
+	p := &Predictor{waits: waits, now: now, classes: make([][]likes, cpuClasses)}
+	groups := make([][][]corral.Wait, cpuClasses)
+	for i := range groups {
+		groups[i], p.classes[i] = make([][]corral.Wait, timeClasses), make([]likes, timeClasses)
+	}
+	for _, w := range slices.Backward(waits) {
+		a, b := class(w.Hosts*w.CPUs, time.Duration(w.Walltime))
+		if len(groups[a][b]) < likeWindow && !w.Unseen() {
+			groups[a][b] = append(groups[a][b], w)
+		}
+	}
+	for a := range groups {
+		for b, group := range groups[a] {
+			p.classes[a][b] = likes{len(group), steps(sorted(group, now))}
+		}
+	}
+	return p
+}
+
+// class is that of pilots of so many cpus and a walltime.
+func class(cpus int, walltime time.Duration) (a, b int) {
+	minutes := uint64(max(1, walltime/time.Minute))
+	return min(bits.Len(uint(max(1, cpus)))-1, cpuClasses-1), min((bits.Len64(minutes)-1)/2, timeClasses-1)
+}
+
+// steps are the product-limit estimate of the share that has started, of sorted spans.
+func steps(spans []span) (all []step) {
+	waiting := 1.0
+	for i, s := range spans {
+		if left := float64(len(spans) - i); !s.censored {
+			waiting *= (left - 1) / left
+			all = append(all, step{s.d, 1 - waiting})
+		}
+	}
+	return all
+}
+
+// within is the share that starts in a time.
+func (l likes) within(d time.Duration) float64 {
+	i, _ := slices.BinarySearchFunc(l.started, d, func(s step, d time.Duration) int {
+		if s.wait <= d {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return 0
+	}
+	return l.started[i-1].share
+}
+
+// A Prediction says how probable it is that a pilot starts in time.
+type Prediction struct {
+	Estimate float64 // in the mean of many
+	Bound    float64 // at least, in 95 % of cases; 0: too few waits are known
+	Waits    int     // of like pilots on which the estimate rests; 0: of others
+}
+
+// Predict says how probable it is that a pilot of so many cpus and a walltime which is submitted now starts within some
+// time. Of no wait at all nothing follows: the estimate is 0.
+func (p *Predictor) Predict(cpus int, walltime, within time.Duration) Prediction {
+	a, b := class(cpus, walltime)
+	return Prediction{p.estimate(a, b, within), p.bound(cpus, walltime, within), p.classes[a][b].waits}
+}
+
+// Estimate is Predict's estimate alone.
+func (p *Predictor) Estimate(cpus int, walltime, within time.Duration) float64 {
+	a, b := class(cpus, walltime)
+	return p.estimate(a, b, within)
+}
+
+// evenings is how often both sides are evened out: after some rounds hardly anything moves.
+const evenings = 4
+
+// estimate evens out the shares of all classes of which waits are known, in the time, and returns that of one class, or
+// the least of those that are no larger and no longer; the most of all if there are none.
+func (p *Predictor) estimate(a, b int, within time.Duration) float64 {
+	var shares, weights [cpuClasses][timeClasses]float64
+	for i := range p.classes {
+		for j, l := range p.classes[i] {
+			if weights[i][j] = float64(l.waits); l.waits > 0 {
+				shares[i][j] = l.within(within)
+			}
+		}
+	}
+	for range evenings {
+		for i := range shares {
+			pool(shares[i][:], weights[i][:])
+		}
+		for j := range timeClasses {
+			var column, weight [cpuClasses]float64
+			for i := range shares {
+				column[i], weight[i] = shares[i][j], weights[i][j]
+			}
+			pool(column[:], weight[:])
+			for i := range shares {
+				shares[i][j] = column[i]
+			}
+		}
+	}
+	least, most, known := 1.0, 0.0, false
+	for i := range shares {
+		for j, share := range shares[i] {
+			if weights[i][j] == 0 {
+				continue
+			}
+			if most = max(most, share); i <= a && j <= b {
+				least, known = min(least, share), true
+			}
+		}
+	}
+	if !known {
+		return most // it is smaller than all that is known
+	}
+	return least
+}
+
+// pool makes values that have a weight fall along a side: neighbours that rise become their mean, in proportion to
+// their weights (pool adjacent violators).
+func pool(values, weights []float64) {
+	type block struct{ value, weight, n float64 }
+	var stack []block
+	for i, w := range weights {
+		if w == 0 {
+			continue
+		}
+		b := block{values[i], w, 1}
+		for len(stack) > 0 && stack[len(stack)-1].value < b.value {
+			top := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			sum := top.weight + b.weight
+			b = block{(top.value*top.weight + b.value*b.weight) / sum, sum, top.n + b.n}
+		}
+		stack = append(stack, b)
+	}
+	k := 0
+	for i, w := range weights {
+		if w == 0 {
+			continue
+		}
+		if values[i] = stack[k].value; stack[k].n == 1 {
+			k++
+		} else {
+			stack[k].n--
+		}
+	}
+}
+
+// boundShares are those of which a bound is looked at, the largest first.
+var boundShares = []float64{0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1}
+
+// bound is the largest share whose bound is within a time, by the waits of pilots of half to twice so many cpus, and of
+// like walltimes.
+func (p *Predictor) bound(cpus int, walltime, within time.Duration) float64 {
+	_, b := class(cpus, walltime)
+	like := slices.DeleteFunc(Near(cpus, p.waits), func(w corral.Wait) bool {
+		_, c := class(w.Hosts*w.CPUs, time.Duration(w.Walltime))
+		return c != b
+	})
+	for _, share := range boundShares {
+		if q := Bound(like, share, p.now); !q.AtLeast && time.Duration(q.Wait) <= within {
+			return share
+		}
+	}
+	return 0
+}
