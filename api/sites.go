@@ -79,6 +79,12 @@ func (c *Client) SiteWaits(ctx context.Context, ref string) ([]corral.WaitStats,
 	return list[corral.WaitStats](ctx, c, sitePath(ref)+"/waits", nil)
 }
 
+// SiteBacklog asks a site's batch system who holds the processors of a queue, and who waits for them; an empty name is
+// the site's own queue.
+func (c *Client) SiteBacklog(ctx context.Context, ref, queue string) (corral.Backlog, error) {
+	return get[corral.Backlog](ctx, c, sitePath(ref)+"/backlog", url.Values{"queue": {queue}})
+}
+
 // A Ledger is what may be spent at a site, what is promised to plans, and what was spent.
 type Ledger struct {
 	Site    string `json:"site"`

@@ -66,3 +66,10 @@ type Surveyor interface {
 	// says that this batch system does not answer there.
 	Survey(ctx context.Context, options corral.BatchOptions) (corral.SiteFacts, error)
 }
+
+// An Observer is a Batch that can say who holds the processors of a queue, and who waits for them.
+type Observer interface {
+	// Backlog asks, in one command at the site, about a queue; the default one if the name is empty. Errors are as of
+	// Survey; a queue that there is not is one of kind NotFound.
+	Backlog(ctx context.Context, queue string) (corral.Backlog, error)
+}

@@ -38,6 +38,8 @@ func siteCommand(p *printer) *cli.Command {
 				return printing((*api.Client).SiteWaits, many(p, waitsTable))(c, cl, ref)
 			}, &cli.BoolFlag{Name: "each", Usage: "list the attempts instead of statistics"}),
 			siteWaitCommand(p),
+			siteSlotsCommand(p),
+			sitePriceCommand(p),
 			probeSiteCommand(p),
 			sites.verb("forgive", func(c *cli.Context, cl *api.Client, ref string) error {
 				s, err := cl.ForgiveNodes(c.Context, ref, c.Args().Tail()...)

@@ -60,17 +60,9 @@ func (o odd) spans(by string, now time.Time) ([]time.Duration, error) {
 		const m, h = time.Minute, time.Hour
 		return []time.Duration{m, 5 * m, 15 * m, h, 4 * h, 12 * h, 24 * h, 72 * h}, nil
 	}
-	within, err := time.ParseDuration(by)
+	within, err := fromNow("--by", by, now)
 	if err != nil {
-		at, err := time.Parse(time.RFC3339, by)
-		if err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, "--by", "%.40q is neither a time such as 2026-01-31T08:00:00Z "+
-				"nor one from now on such as 4h", by)
-		}
-		within = at.Sub(now).Round(time.Second)
-	}
-	if within <= 0 {
-		return nil, corral.ErrorAt(corral.Invalid, "--by", "%s is over", by)
+		return nil, err
 	}
 	return []time.Duration{within}, nil
 }

@@ -1,7 +1,7 @@
 package main
 
-// slots plans workflows on slots that sites offer, here and not in corrald: the offers are those of a file, or of a
-// simulated site with other people's jobs in its queue.
+// slots plans workflows on slots that sites offer, here and not in corrald: the offers are those of a file, of a
+// simulated site with other people's jobs in its queue, or of real sites (siteslots.go).
 
 import (
 	"errors"
@@ -54,6 +54,8 @@ func slotsCommand(p *printer) *cli.Command {
 func offerFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "slots", Usage: "the slots are those of `FILE`, in CSV; may be repeated"},
+		&cli.StringSliceFlag{Name: "site",
+			Usage: "the slots are those that `SITE`'s queue has room for; may be repeated"},
 		&cli.StringFlag{Name: "background", Usage: "the slots are those of a simulated site among the jobs of " +
 			"`WHAT`, a trace in SWF, or lublin:LOAD"},
 		&cli.StringFlag{Name: "queue-policy", Usage: "serve that queue by `POLICY`: fcfs, easy or conservative " +
@@ -67,12 +69,13 @@ func offerFlags() []cli.Flag {
 
 // slotSources returns who offers slots, as the flags say, and the queues of simulated sites.
 func slotSources(c *cli.Context, p *printer) (sources []slot.Source, queues []*queue.Queue, err error) {
-	files, what := c.StringSlice("slots"), c.String("background")
+	files, live, what := c.StringSlice("slots"), c.StringSlice("site"), c.String("background")
 	switch {
-	case len(files) == 0 && what == "":
-		return nil, nil, corral.Errorf(corral.Invalid, "say whose slots: --slots FILE, or --background WHAT")
-	case len(files) > 0 && what != "":
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--background", "the slots are those of --slots")
+	case len(files)+len(live) == 0 && what == "":
+		return nil, nil, corral.Errorf(corral.Invalid,
+			"say whose slots: --site SITE, --slots FILE, or --background WHAT")
+	case len(files)+len(live) > 0 && what != "":
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--background", "the slots are those of --slots and --site")
 	case what != "":
 		return simulated(c, p, what)
 	}
@@ -80,6 +83,9 @@ func slotSources(c *cli.Context, p *printer) (sources []slot.Source, queues []*q
 		if c.IsSet(flag) {
 			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "it is about the queue of --background")
 		}
+	}
+	if sources, err = liveSources(c, p, live); err != nil {
+		return nil, nil, err
 	}
 	for _, file := range files {
 		f, err := input.Open(file)
@@ -96,6 +102,25 @@ func slotSources(c *cli.Context, p *printer) (sources []slot.Source, queues []*q
 		}
 	}
 	return sources, nil, nil
+}
+
+// liveSources are those of real sites.
+func liveSources(c *cli.Context, p *printer, sites []string) (sources []slot.Source, err error) {
+	if len(sites) == 0 {
+		return nil, nil
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range sites {
+		source, err := liveSlots(c, p, cl, ref)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
 }
 
 // simulated returns a site whose queue has the jobs of a trace, or of a model, at an instant.
@@ -151,6 +176,19 @@ func listSlots(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
+	return showOffers(p, c.Bool("csv"), sites)
+}
+
+// showSlots shows what one source offers.
+func showSlots(p *printer, csv bool, source slot.Source) error {
+	sites, err := slotted.Ask(source)
+	if err != nil {
+		return err
+	}
+	return showOffers(p, csv, sites)
+}
+
+func showOffers(p *printer, csv bool, sites []slotted.Site) error {
 	var all []offeredSlot
 	var offers []slot.Offer
 	for _, o := range sites {
@@ -160,7 +198,7 @@ func listSlots(c *cli.Context, p *printer) error {
 				corral.Seconds(s.Length), s.Price, s.Fee, s.Divisible, s.Extensible})
 		}
 	}
-	if c.Bool("csv") {
+	if csv {
 		return slot.WriteCSV(p.out, offers)
 	}
 	return list(p, all, slotTable)

@@ -18,7 +18,7 @@ func TestOptionsOfSbatch(t *testing.T) {
 		Exclude: []string{"n1", "n2"}, BatchOptions: corral.BatchOptions{
 			Queue: "debug", Account: "chem", QOS: "low", Constraint: "ib&ssd", SiteOptions: []string{"--mail-type=END"}},
 	}
-	got, err := New(nil, "/home/a%b").options(spec)
+	got, err := optionsOf(New(nil, "/home/a%b"), spec)
 	if err != nil {
 		t.Fatal(err)
 	}

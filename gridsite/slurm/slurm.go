@@ -14,7 +14,8 @@
 // link. Slurm ends what a job leaves running after a SIGKILL of our batch script; it can do that only with
 // cgroups.
 //
-// The survey (survey.go, user.go) asks what there is: partitions, nodes, and what the user's accounts and QOS allow.
+// The survey (survey.go, user.go) asks what there is: partitions, nodes, and what the user's accounts and QOS allow;
+// queue.go asks who holds the processors of a partition, and who waits for them.
 package slurm
 
 import (
@@ -53,6 +54,9 @@ var pathScript string
 //go:embed survey.sh
 var surveyScript string
 
+//go:embed queue.sh
+var queueScript string
+
 // onHead is a script for the head node, with the libraries that it needs before it: where Slurm's commands are
 // (path.sh), what a job's directory has (lib.sh), and how Slurm is asked (head.sh).
 func onHead(names ...string) string {
@@ -86,7 +90,7 @@ func New(conn gridsite.Conn, root string) *Batch {
 // Submit queues the job, unless one was queued under the tag before. Two submissions at once may queue two jobs, of
 // which one starts its command: the batch scripts agree on that through the job's directory.
 func (b *Batch) Submit(ctx context.Context, spec gridsite.JobSpec) (string, error) {
-	options, err := b.options(spec)
+	options, err := optionsOf(b, spec)
 	if err != nil {
 		return "", err
 	}
@@ -179,7 +183,7 @@ func (b *Batch) ForgetMany(ctx context.Context, tags []string) error {
 
 // Check asks Slurm whether it would take the job, with sbatch --test-only, and leaves nothing behind.
 func (b *Batch) Check(ctx context.Context, spec gridsite.JobSpec) error {
-	options, err := b.options(spec)
+	options, err := optionsOf(b, spec)
 	if err != nil {
 		return err
 	}

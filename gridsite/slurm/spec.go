@@ -21,7 +21,7 @@ const directive = "#SBATCH"
 // options are the arguments of sbatch for a job. The tag is name and comment of the job: the name is what squeue lists
 // it by, the comment survives where a site changes names. One task for each node is started, in which the pilot starts
 // all else. Options that not every version has are added at the site (offers.sh).
-func (b *Batch) options(spec gridsite.JobSpec) ([]string, error) {
+func optionsOf(b *Batch, spec gridsite.JobSpec) ([]string, error) {
 	if err := errors.Join(b.CheckSpec(spec), check(spec)); err != nil {
 		return nil, err
 	}

@@ -59,6 +59,13 @@ func (q *Query) Has(name string) bool { return q.values.Has(name) }
 // Text reads a parameter as it is; absent is empty.
 func (q *Query) Text(name string) string { return q.values.Get(name) }
 
+// Word reads a text that is handed to a batch system; absent is empty.
+func (q *Query) Word(name string) string {
+	s := q.Text(name)
+	q.checker.text(name, s)
+	return s
+}
+
 // Flag reads true or false; absent is false.
 func (q *Query) Flag(name string) bool {
 	if !q.Has(name) {

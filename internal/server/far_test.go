@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"maps"
@@ -115,6 +116,14 @@ func (q queue) Check(_ context.Context, spec gridsite.JobSpec) error {
 // Survey tells nothing: what a batch system says of itself is for package request's tests.
 func (q queue) Survey(context.Context, corral.BatchOptions) (corral.SiteFacts, error) {
 	return corral.SiteFacts{}, q.far.untold
+}
+
+// Backlog is the same whenever it is asked for.
+func (q queue) Backlog(_ context.Context, name string) (corral.Backlog, error) {
+	return corral.Backlog{Queue: cmp.Or(name, "normal"), At: time.Now().UTC(), Processors: 64, Hidden: 2, Ineligible: 1,
+		Running: []corral.QueuedJob{{Processors: 48, Limit: corral.Seconds(8 * time.Hour), Elapsed: corral.Seconds(time.Hour),
+			StartsAt: time.Now().UTC()}},
+		Waiting: []corral.QueuedJob{{Processors: 32, Limit: corral.Seconds(2 * time.Hour)}}}, q.far.untold
 }
 
 func (q queue) Read(_ context.Context, tag, name string) ([]byte, error) {

@@ -70,7 +70,7 @@ func operations(t testing.TB) []operation {
 }
 
 // outside are the operations that ask something outside of corrald, which may not answer.
-var outside = []string{"createSite", "probeSite", "forgiveSite", "login", "siteOrphans", "settleOrphans", "glideinLog",
+var outside = []string{"createSite", "probeSite", "forgiveSite", "login", "siteBacklog", "siteOrphans", "settleOrphans", "glideinLog",
 	"importPackage", "verifyPackage", "addMirror", "checkMirror", "removeSite", "setSite", "clusterEnv"}
 
 // queries are values for parameters, besides those that the fuzzer makes.

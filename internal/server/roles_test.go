@@ -57,7 +57,7 @@ var asked = map[string]struct {
 	"getSite":    {anns, ""}, "setSite": {anns, `{"max_queued": 3}`}, "removeSite": {anns, ""}, "probeSite": {anns, "{}"},
 	"forgiveSite": {anns, "{}"}, "siteHistory": {anns, ""}, "siteTimeline": {anns, ""}, "siteWaits": {anns, ""},
 	"siteLedger": {anns, ""}, "siteEachWait": {anns, ""},
-	"siteOrphans": {anns, ""}, "settleOrphans": {anns, `{"do": "cancel"}`},
+	"siteBacklog": {anns, ""}, "siteOrphans": {anns, ""}, "settleOrphans": {anns, `{"do": "cancel"}`},
 	"login": {annsOnly, `{"site": "1"}`},
 
 	"listGlideins":  {anybodys, ""},

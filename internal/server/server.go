@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/events"
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/backlogs"
 	"github.com/corral-pilot/corral/internal/server/ensembles"
 	"github.com/corral-pilot/corral/internal/server/orphans"
 	"github.com/corral-pilot/corral/internal/server/profiles"
@@ -47,6 +48,7 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		newHealth(a, cfg).routes(),
 		sites.routes(),
 		orphans.New(cfg.Reach, sites.Resource).Routes(),
+		backlogs.New(cfg.Reach, sites.Resource).Routes(),
 		newLogins(a, cfg, s.logins).routes(),
 		newGlideins(a, cfg).routes(),
 		newClusters(a, cfg).routes(),

@@ -1,0 +1,145 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/gridsite/jobdir"
+	"github.com/corral-pilot/corral/gridsite/survey"
+	"github.com/corral-pilot/corral/internal/shell"
+)
+
+// Backlog implements gridsite.Observer by squeue and sinfo. Processors that jobs hold which Slurm does not show,
+// because of PrivateData or because they run in another partition on the same nodes, are told as hidden.
+func (b *Batch) Backlog(ctx context.Context, queue string) (corral.Backlog, error) {
+	said, facts, err := survey.Ask(ctx, b.conn, b.Root(), pathScript, "partition="+shell.Quote(queue)+"\n"+queueScript)
+	if err != nil {
+		return corral.Backlog{}, err
+	}
+	q := corral.Backlog{At: facts.At, Running: []corral.QueuedJob{}, Waiting: []corral.QueuedJob{}}
+	if q.Queue, err = said.Of("name"); err != nil || q.Queue == "" {
+		return q, corral.Errorf(corral.Failed, "Slurm names no default partition: say which queue")
+	}
+	out, err := said.Of("processors")
+	if err != nil {
+		return q, corral.Errorf(corral.Failed, "Slurm does not answer: sinfo: %w", err)
+	}
+	var held int
+	if held, q.Processors, err = parseProcessors(out); err != nil {
+		return q, err
+	}
+	if out, err = said.Of("jobs"); err != nil {
+		return q, corral.Errorf(corral.Failed, "Slurm does not answer: squeue: %w", err)
+	}
+	if err := addJobs(&q, out); err != nil {
+		return q, err
+	}
+	for _, j := range q.Running {
+		held -= j.Processors
+	}
+	q.Hidden = max(0, held)
+	if hides(said, "jobs") != "" {
+		q.Notes = append(q.Notes, "Slurm shows no jobs of others (PrivateData): what waits before ours is not known")
+	}
+	return q, nil
+}
+
+// parseProcessors reads sinfo's ALLOCATED/IDLE/OTHER/TOTAL of a partition: others are down, or drained.
+func parseProcessors(out string) (held, usable int, err error) {
+	var n [4]int
+	f := strings.Split(strings.TrimSpace(out), "/")
+	if len(f) != len(n) {
+		return 0, 0, corral.Errorf(corral.NotFound, "Slurm has no processors in that queue: sinfo said %q",
+			gridsite.OneLine(out))
+	}
+	for i, s := range f {
+		v, err := strconv.ParseUint(s, 10, 31)
+		if err != nil {
+			return 0, 0, fmt.Errorf("sinfo said %q", gridsite.OneLine(out))
+		}
+		n[i] = int(v)
+	}
+	return n[0], n[0] + n[1], nil
+}
+
+// idleReasons are those of jobs that do not wait for processors, as squeue's REASON begins.
+var idleReasons = []string{"BeginTime", "Dependency", "JobHeld", "JobArrayTaskLimit", "Assoc", "QOS", "PartitionDown",
+	"PartitionInactive", "Reservation", "BadConstraints", "InvalidAccount", "InvalidQOS", "Licenses", "Cleaning"}
+
+// jobLine is how a line of a job begins. A site's own squeue may have remarks.
+var jobLine = regexp.MustCompile(`^[A-Z_]+\|-?\d+\|`)
+
+// addJobs adds the jobs of squeue's STATE|CPUS|LIMIT|ELAPSED|START|REASON.
+func addJobs(q *corral.Backlog, out string) error {
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSpace(line); !jobLine.MatchString(line) {
+			continue
+		}
+		f := strings.SplitN(line, "|", 6)
+		if len(f) != 6 {
+			return fmt.Errorf("squeue said %q", gridsite.OneLine(line))
+		}
+		var j corral.QueuedJob
+		n, err := strconv.ParseUint(f[1], 10, 31)
+		if err == nil {
+			j.Limit, err = spanOf(f[2])
+		}
+		if err == nil {
+			j.Elapsed, err = spanOf(f[3])
+		}
+		if err == nil && f[4] != "N/A" {
+			j.StartsAt, err = jobdir.ParseTime(f[4])
+		}
+		if err != nil {
+			return fmt.Errorf("squeue said %q: %w", gridsite.OneLine(line), err)
+		}
+		j.Processors = int(n)
+		idle := func(reason string) bool { return strings.HasPrefix(f[5], reason) }
+		switch {
+		case f[0] != "PENDING":
+			q.Running = append(q.Running, j)
+		case slices.ContainsFunc(idleReasons, idle):
+			q.Ineligible++
+		default:
+			q.Waiting = append(q.Waiting, j)
+		}
+	}
+	return nil
+}
+
+// spanOf reads squeue's [DAYS-][[HOURS:]MINUTES:]SECONDS, of which a minute and more has two numbers at least; 0 is no
+// limit.
+func spanOf(s string) (corral.Seconds, error) {
+	if slices.Contains(noLimit, s) || s == "NOT_SET" || s == "Partition_Limit" || s == "INVALID" {
+		return 0, nil
+	}
+	rest := s
+	var days uint64
+	if d, r, ok := strings.Cut(s, "-"); ok {
+		var err error
+		if days, err = strconv.ParseUint(d, 10, 16); err != nil {
+			return 0, fmt.Errorf("%q is not a time", gridsite.OneLine(s))
+		}
+		rest = r
+	}
+	var sum time.Duration
+	f := strings.Split(rest, ":")
+	if len(f) > 3 {
+		return 0, fmt.Errorf("%q is not a time", gridsite.OneLine(s))
+	}
+	for _, part := range f {
+		n, err := strconv.ParseUint(part, 10, 20)
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a time", gridsite.OneLine(s))
+		}
+		sum = sum*60 + time.Duration(n)*time.Second
+	}
+	return corral.Seconds(time.Duration(days)*24*time.Hour + sum), nil
+}

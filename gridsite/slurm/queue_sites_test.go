@@ -1,0 +1,44 @@
+//go:build sites
+
+package slurm_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+)
+
+// The real Slurm's queue is understood: a job that runs, with its limit and for how long, and one that waits for something
+// else than processors. Other tests have jobs there meanwhile.
+func TestBacklogOfRealSlurm(t *testing.T) {
+	t.Parallel()
+	s := onSlurm(t, nil)
+	tag, _ := s.submit("sleep 600", func(spec *gridsite.JobSpec) { spec.Walltime = 13 * time.Minute })
+	s.submit("true", func(spec *gridsite.JobSpec) { spec.Tag, spec.Queue = spec.Tag+"-held", "held" })
+	ours := func(j corral.QueuedJob) bool { return j.Limit == corral.Seconds(13*time.Minute) && j.Processors > 0 }
+	for { // it runs as soon as other tests leave it room
+		b, err := s.Backlog(t.Context(), "")
+		if err != nil || b.Queue != "normal" || b.Processors < 2 || time.Since(b.At) > time.Hour {
+			t.Fatalf("%+v, %v", b, err)
+		}
+		i := slices.IndexFunc(b.Running, ours)
+		if i >= 0 && b.Running[i].Elapsed > 0 {
+			if j := b.Running[i]; j.StartsAt.IsZero() || time.Duration(j.Elapsed) > 13*time.Minute {
+				t.Errorf("it runs as %+v", j)
+			}
+			break
+		}
+	}
+	if b, err := s.Backlog(t.Context(), "held"); err != nil || b.Queue != "held" || b.Ineligible == 0 {
+		t.Errorf("held: %+v, %v", b, err)
+	}
+	if _, err := s.Backlog(t.Context(), "no such queue"); corral.KindOf(err) != corral.NotFound {
+		t.Errorf("of no queue: %v", err)
+	}
+	if err := s.Cancel(t.Context(), tag, 0); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,88 @@
+package slurm
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+)
+
+// asked is what the site prints for a queue.
+func asked(name, processors, jobs, config string) string {
+	var out strings.Builder
+	for _, s := range [][2]string{{"name", name}, {"processors", processors}, {"jobs", jobs}, {"config", config}} {
+		out.WriteString("\nMARK begin " + s[0] + "\n" + s[1] + "\nMARK end " + s[0] + " 0 \n")
+	}
+	return out.String()
+}
+
+// Jobs that run and that wait, as squeue 22.05 and 24.11 tell of them. What waits for anything but processors is counted
+// by itself, and processors that no job shown holds are hidden.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	const jobs = "squeue: a remark of the site\nRUNNING|8|1-00:00:00|2:03|1795000000|None\n" +
+		"COMPLETING|2|30:00|29:59|1795000100|None\n" +
+		"PENDING|16|UNLIMITED|0:00|N/A|Priority\n" +
+		"PENDING|4|12:00:00|0:00|1795003600|Resources\n" +
+		"PENDING|1|5:00|0:00|N/A|Dependency\n" +
+		"PENDING|1|5:00|0:00|N/A|QOSMaxJobsPerUserLimit\n" +
+		"PENDING|1|5:00|0:00|N/A|JobHeldUser\n"
+	got, err := New(transcript{out: asked("long", "12/4/2/18", jobs, "PrivateData = usage,jobs")}, "/x").Backlog(t.Context(), "long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.At = time.Time{}
+	want := corral.Backlog{Queue: "long", Processors: 16, Hidden: 2, Ineligible: 3,
+		Running: []corral.QueuedJob{
+			{Processors: 8, Limit: corral.Seconds(24 * time.Hour), Elapsed: corral.Seconds(123 * time.Second), StartsAt: time.Unix(1795000000, 0).UTC()},
+			{Processors: 2, Limit: corral.Seconds(30 * time.Minute), Elapsed: corral.Seconds(1799 * time.Second), StartsAt: time.Unix(1795000100, 0).UTC()},
+		},
+		Waiting: []corral.QueuedJob{{Processors: 16}, {Processors: 4, Limit: corral.Seconds(12 * time.Hour), StartsAt: time.Unix(1795003600, 0).UTC()}},
+		Notes:   []string{"Slurm shows no jobs of others (PrivateData): what waits before ours is not known"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestQueueRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		out, want string
+		kind      corral.Kind
+	}{
+		"no queue":        {asked("none", "", "", ""), "no processors in that queue", corral.NotFound},
+		"no default":      {asked("", "1/1/0/2", "", ""), "names no default partition", corral.Failed},
+		"no Slurm":        {"nothing", "does not say what it is like", corral.Failed},
+		"words":           {asked("a", "1/x/0/2", "", ""), "sinfo said", ""},
+		"a short line":    {asked("a", "1/1/0/2", "RUNNING|1|1:00", ""), "squeue said", ""},
+		"no number":       {asked("a", "1/1/0/2", "RUNNING|-1|1:00|0:01|N/A|None", ""), "squeue said", ""},
+		"no time":         {asked("a", "1/1/0/2", "RUNNING|1|soon|0:01|N/A|None", ""), "squeue said", ""},
+		"a time too much": {asked("a", "1/1/0/2", "RUNNING|1|1:1:1:1|0:01|N/A|None", ""), "squeue said", ""},
+	} {
+		_, err := New(transcript{out: c.out}, "/x").Backlog(t.Context(), "")
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != "" && corral.KindOf(err) != c.kind {
+			t.Errorf("%s: %v, want %s: %s", name, err, c.kind, c.want)
+		}
+	}
+}
+
+// Whatever squeue prints, it is read or refused.
+func FuzzQueueJobs(f *testing.F) {
+	f.Add("RUNNING|8|1-00:00:00|2:03|1795000000|None\n")
+	f.Add("PENDING|16|UNLIMITED|0:00|N/A|Priority\n")
+	f.Fuzz(func(t *testing.T, out string) {
+		var q corral.Backlog
+		if addJobs(&q, out) != nil {
+			return
+		}
+		for _, j := range append(q.Running, q.Waiting...) {
+			if j.Processors < 0 || j.Limit < 0 || j.Elapsed < 0 {
+				t.Errorf("%+v of %q", j, out)
+			}
+		}
+	})
+}

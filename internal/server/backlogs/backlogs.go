@@ -1,0 +1,69 @@
+// Package backlogs answers who holds the processors of a site's queue, and who waits for them.
+package backlogs
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/reach"
+	"github.com/corral-pilot/corral/internal/rest"
+)
+
+// lookTime is for a look at a queue.
+const lookTime = time.Minute
+
+// Handlers answer requests about the queues of sites.
+type Handlers struct {
+	rest.Resource[corral.Site]
+	reach *reach.Reach
+}
+
+// New returns handlers for the sites that the resource finds, which are reached by r.
+func New(r *reach.Reach, of rest.Resource[corral.Site]) *Handlers {
+	return &Handlers{Resource: of, reach: r}
+}
+
+// Routes are those below a site.
+func (h *Handlers) Routes() []rest.Route {
+	return []rest.Route{rest.Get("/v1/sites/:site/backlog", h.show, "queue")}
+}
+
+// show answers with what the site's batch system shows now of the queue that is asked for, or else of the site's own.
+func (h *Handlers) show(c *rest.Call) error {
+	name := c.Query.Word("queue")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	site, err := h.Load(c.Context(), c)
+	if err != nil {
+		return err
+	}
+	if site.State == corral.SiteDeleted {
+		return corral.ErrorAt(corral.Conflict, "site", "%s is %s", site.Name, site.State)
+	}
+	var seen corral.Backlog
+	err = h.UntilStop(c.Context(), func(ctx context.Context) (err error) {
+		limited, cancel := context.WithTimeoutCause(ctx, lookTime,
+			corral.Errorf(corral.Unavailable, "site %s has given no answer for %s", site.Name, lookTime))
+		defer cancel()
+		access, err := h.reach.Open(limited, site)
+		if err != nil {
+			return err
+		}
+		defer access.Head.Close()
+		observer, ok := access.Pilots.(gridsite.Observer)
+		if !ok {
+			return corral.ErrorAt(corral.Unsatisfiable, "site",
+				"%s has batch system %s, which is not asked who else is in its queue", site.Name, site.Batch)
+		}
+		seen, err = observer.Backlog(limited, cmp.Or(name, site.Queue))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(seen)
+}

@@ -1,0 +1,32 @@
+package queue
+
+import "time"
+
+// Resume returns a queue as somebody sees it at an instant: jobs that run, each since its Start, and jobs that wait in
+// the order in which they are served. Runtimes of running jobs are those that they request, as far as is known; one
+// that should have ended ends at once. ok is false if running jobs hold more processors than there are.
+func Resume(m Machine, now time.Duration, running []Held, waiting []Job) (q *Queue, ok bool) {
+	q = New(m, nil)
+	q.plan.now = now
+	q.plan.free.Forget(now)
+	for _, h := range running {
+		e := &entry{Job: h.Job, start: h.Start, running: true}
+		e.Runtime = e.Requested
+		if q.plan.free.Free(now) < h.Processors {
+			return nil, false
+		}
+		q.plan.held[e.User]++
+		q.plan.free.Take(now, max(now, e.until()), e.Processors)
+		q.running++
+		q.last++
+		q.ends.Push(ending{max(now, e.end()), q.last, e})
+	}
+	for _, j := range waiting {
+		j.Submit = now
+		if q.plan.Refuses(j) == "" {
+			q.enter(j)
+		}
+	}
+	q.Advance(now, nil)
+	return q, true
+}
