@@ -40,6 +40,7 @@ func siteCommand(p *printer) *cli.Command {
 			siteWaitCommand(p),
 			siteSlotsCommand(p),
 			sitePriceCommand(p),
+			siteRankCommand(p),
 			probeSiteCommand(p),
 			sites.verb("forgive", func(c *cli.Context, cl *api.Client, ref string) error {
 				s, err := cl.ForgiveNodes(c.Context, ref, c.Args().Tail()...)

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/ranking"
+)
+
+// siteRankCommand says which sites a workflow should be run at.
+func siteRankCommand(p *printer) *cli.Command {
+	return &cli.Command{
+		Name: "rank",
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "site", Usage: "rank `SITE`; may be repeated (default: all)"},
+			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "run it on `N` cpus at once"},
+			&cli.StringFlag{Name: "by", Value: string(ranking.Time), Usage: "rank by `WHAT`: time or cost"},
+			&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
+		},
+		Action: func(c *cli.Context) error { return rankSites(c, p) },
+	}
+}
+
+func rankSites(c *cli.Context, p *printer) error {
+	if c.Args().Len() != 1 {
+		return corral.Errorf(corral.Invalid, "name one workflow file")
+	}
+	in := ranking.Asked{CPUs: c.Int("cpus"), By: ranking.By(c.String("by"))}
+	var err error
+	if in.Work, err = estimatedWork(c, p, c.Args().First()); err != nil {
+		return err
+	}
+	if _, err := ranking.Of(in, nil, time.Now()); err != nil { // before anybody is asked
+		return err
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	all, err := rankedSites(c, cl)
+	if err != nil {
+		return err
+	}
+	ranks, err := ranking.Of(in, all, time.Now())
+	if err != nil {
+		return err
+	}
+	return list(p, ranks, rankTable)
+}
+
+// rankedSites reads the sites that are asked about, with their waits.
+func rankedSites(c *cli.Context, cl *api.Client) (all []ranking.Site, err error) {
+	var sites []corral.Site
+	if names := c.StringSlice("site"); len(names) > 0 {
+		for _, ref := range names {
+			s, err := cl.Site(c.Context, ref)
+			if err != nil {
+				return nil, err
+			}
+			sites = append(sites, s)
+		}
+	} else if sites, err = cl.Sites(c.Context, api.Filter{}); err != nil {
+		return nil, err
+	}
+	for _, s := range sites {
+		waits, err := cl.SiteEachWait(c.Context, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ranking.Site{Site: s, Waits: waits})
+	}
+	return all, nil
+}
+
+var rankTable = listing[ranking.Rank]{
+	id:   func(r ranking.Rank) string { return r.Site },
+	none: "no sites; add one with `corral site create NAME --contact local: --batch fork`",
+	columns: []column[ranking.Rank]{
+		{"site", func(r ranking.Rank) any { return r.Site }},
+		{"queue", func(r ranking.Rank) any { return r.Queue }},
+		{"viable", func(r ranking.Rank) any { return r.Viable }},
+		{"wait", viable(func(r ranking.Rank) any { return brief(r.Wait.Wait) })},
+		{"by waits", viable(func(r ranking.Rank) any { return r.Wait.Waits })},
+		{"of", viable(func(r ranking.Rank) any { return r.Wait.Source })},
+		{"takes", viable(func(r ranking.Rank) any { return brief(r.Takes) })},
+		{"cost", viable(func(r ranking.Rank) any { return priced(*r.Cost) })},
+		{"lacks", func(r ranking.Rank) any { return r.Lacks }},
+	},
+}
+
+// viable leaves a column empty for a site that is not.
+func viable(of func(ranking.Rank) any) func(ranking.Rank) any {
+	return func(r ranking.Rank) any {
+		if !r.Viable {
+			return ""
+		}
+		return of(r)
+	}
+}

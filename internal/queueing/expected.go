@@ -1,0 +1,76 @@
+package queueing
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// An Expected is how long a pilot is expected to wait in the mean, and from which waits that is known.
+type Expected struct {
+	Wait   corral.Seconds `json:"wait_s"`
+	Spread corral.Seconds `json:"spread_s"` // standard deviation
+	Waits  int            `json:"waits"`    // 0: none is known, and the wait is a guess
+	Source string         `json:"source"`   // whose they are
+}
+
+// A Shape is what of a pilot decides how long it waits.
+type Shape struct {
+	Queue    string // empty: any
+	CPUs     int    // of all hosts
+	Walltime time.Duration
+}
+
+// expectedWindow is how far back waits count (Ha et al., Towards general distributed resource selection, section IV).
+const expectedWindow = 7 * 24 * time.Hour
+
+// The sources of an expectation, the nearest first.
+const (
+	SourceLike  = "like pilots in the queue"
+	SourceQueue = "all in the queue"
+	SourceSite  = "all at the site"
+	SourceGuess = "none: a guess"
+)
+
+// Expect returns the mean wait, of the last seven days, of like pilots in a queue (as of Predictor); where there were
+// none, of all in the queue; else of all at the site; else the guess, so that a site of which nothing is known does not
+// look as if nobody waited there. What has not started counts with the time for which it has waited.
+func Expect(waits []corral.Wait, pilot Shape, now time.Time, guess time.Duration) Expected {
+	recent := slices.DeleteFunc(slices.Clone(waits), func(w corral.Wait) bool {
+		return w.Unseen() || now.Sub(w.SubmittedAt) > expectedWindow
+	})
+	here := In(pilot.Queue, recent)
+	a, b := class(pilot.CPUs, pilot.Walltime)
+	like := slices.DeleteFunc(slices.Clone(here), func(w corral.Wait) bool {
+		c, d := class(w.Hosts*w.CPUs, time.Duration(w.Walltime))
+		return a != c || b != d
+	})
+	for _, of := range []struct {
+		source string
+		waits  []corral.Wait
+	}{{SourceLike, like}, {SourceQueue, here}, {SourceSite, recent}} {
+		if len(of.waits) > 0 {
+			return mean(of.waits, of.source, now)
+		}
+	}
+	return Expected{Wait: corral.Seconds(guess), Source: SourceGuess}
+}
+
+func mean(waits []corral.Wait, source string, now time.Time) Expected {
+	var sum, squares float64
+	for _, w := range waits {
+		d, _ := w.Waited(now)
+		sum += d.Seconds()
+	}
+	n := float64(len(waits))
+	for _, w := range waits {
+		d, _ := w.Waited(now)
+		squares += (d.Seconds() - sum/n) * (d.Seconds() - sum/n)
+	}
+	seconds := func(s float64) corral.Seconds {
+		return corral.Seconds(time.Duration(s * float64(time.Second)).Round(time.Millisecond))
+	}
+	return Expected{seconds(sum / n), seconds(math.Sqrt(squares / max(1, n-1))), len(waits), source}
+}
