@@ -1,0 +1,127 @@
+//go:build sites
+
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite/gridsitetest"
+)
+
+// TestPredictedStarts asks a real Slurm, among other people's jobs, for pilots, each when the one before waits there, and
+// compares when they start with what `corral site price` said of it: two pilots, and with LONG=1 twenty, which is said
+// in a table. Where everybody asks for what he takes half of them start within a minute of that, and none more than a
+// minute later; where others ask for ten times as much, four fifths start by then.
+func TestPredictedStarts(t *testing.T) {
+	t.Parallel()
+	c := crowd{pilots: 2, jobs: 2, cpus: 1, minutes: 1, machine: []string{"NODES=1"}}
+	if os.Getenv("LONG") != "" {
+		c = crowd{pilots: 20, jobs: 20, cpus: 4, minutes: 3}
+	}
+	for name, times := range map[string]int{"exact": 1, "tenfold": 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			starts := c.starts(t, times)
+			late, off := 0, []time.Duration{}
+			t.Logf("%s: predicted and actual start of %d pilots, after the first request:", name, len(starts))
+			for _, s := range starts {
+				t.Logf("| %d | %s | %s | %s |", s.cpus, s.predicted.Sub(starts[0].asked).Round(time.Second),
+					s.actual.Sub(starts[0].asked).Round(time.Second), s.actual.Sub(s.predicted).Round(time.Second))
+				if s.actual.After(s.predicted.Add(time.Minute)) {
+					late++
+				}
+				off = append(off, s.actual.Sub(s.predicted).Abs())
+			}
+			slices.Sort(off)
+			if median := off[len(off)/2]; times == 1 && (median > time.Minute || late > 0) {
+				t.Errorf("the median start is off by %s, and %d are late", median, late)
+			}
+			if times > 1 && 5*late > len(starts) {
+				t.Errorf("%d of %d start later than was said", late, len(starts))
+			}
+		})
+	}
+}
+
+// A start is that of a pilot.
+type start struct {
+	cpus                     int
+	asked, predicted, actual time.Time
+}
+
+// A crowd is other people's jobs and our pilots. The jobs are of some cpus and minutes at most, and fill the machine.
+type crowd struct {
+	pilots, jobs  int
+	cpus, minutes int
+	machine       []string // what it is like, for scripts/slurm
+}
+
+// starts asks for pilots of a minute behind the jobs, which ask for a number of times of what they take.
+func (c crowd) starts(t *testing.T, times int) (all []start) {
+	u := newUser(t)
+	slurm := startSlurm(t, c.machine...)
+	sshd, root := u.behindSSH(slurm), u.dir+"/far"
+	u.must("up")
+	u.must("site", "create", "hpc", "--contact", sshd.Contact(), "--batch", "slurm", "--root", root, "--wait",
+		"--timeout", "5m")
+	u.until("an empty queue", time.Minute, func() bool { return queue(t, slurm) == "" })
+	jobs := c.submit(t, slurm, times)
+	ids := map[corral.GlideinID]int{} // :: glidein → index
+	for i := range c.pilots {
+		s := start{cpus: 1 + i%2, asked: time.Now()}
+		for _, q := range read[[]struct {
+			At   time.Time `json:"starts_at"`
+			Wait float64   `json:"wait_cpu_hours"`
+		}](u, "site", "price", "hpc", "--cpus", strconv.Itoa(s.cpus), "--walltime", "1m") {
+			if s.predicted = q.At; q.Wait == 0 {
+				break
+			}
+		}
+		g := read[corral.Glidein](u, "glidein", "create", "--site", "hpc", "--cpus", strconv.Itoa(s.cpus), "--walltime", "1m")
+		ids[g.ID], all = i, append(all, s)
+		u.until("the pilot in the queue", time.Minute, func() bool {
+			w := read[[]corral.Wait](u, "site", "waits", "hpc", "--each")
+			return len(w) > i
+		})
+	}
+	u.until("all to have started", time.Duration(c.jobs+c.pilots)*3*time.Minute, func() bool {
+		waits := read[[]corral.Wait](u, "site", "waits", "hpc", "--each")
+		slices.SortStableFunc(waits, func(a, b corral.Wait) int { return cmp.Compare(a.SubmittedAt.UnixNano(), b.SubmittedAt.UnixNano()) })
+		for i := range all {
+			all[i].actual = waits[i].StartedAt
+		}
+		return !slices.ContainsFunc(all, func(s start) bool { return s.actual.IsZero() })
+	})
+	for _, job := range jobs {
+		if out, err := slurm.Command("scancel", job).CombinedOutput(); err != nil {
+			t.Errorf("scancel: %v: %s", err, out)
+		}
+	}
+	u.must("site", "remove", "hpc", "--wait")
+	u.must("down")
+	return all
+}
+
+// submit submits other people's jobs.
+func (c crowd) submit(t *testing.T, slurm *gridsitetest.Slurm, times int) (jobs []string) {
+	t.Helper()
+	for i := range c.jobs {
+		minutes := 1 + i*7%c.minutes
+		cmd := slurm.Command("sbatch", "--parsable", fmt.Sprintf("--ntasks=%d", 1+i*5%c.cpus),
+			fmt.Sprintf("--time=%d", minutes*times), "--output=/dev/null", fmt.Sprintf("--wrap=sleep %d", 60*minutes-5))
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("sbatch: %v: %s", err, out)
+		}
+		jobs = append(jobs, strings.TrimSpace(string(out)))
+	}
+	return jobs
+}
