@@ -34,6 +34,8 @@ func createGlideinCommand(p *printer) *cli.Command {
 				Usage: "`N` attempts in a row may be lost, or fail in a way that may pass"},
 			&cli.DurationFlag{Name: "overlap", Usage: "have the next attempt run `D` before the last one leaves"},
 			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME` (RFC 3339) or later"},
+			&cli.StringFlag{Name: "start-by",
+				Usage: "have it run by `TIME`, as in 4h or 2026-01-31T08:00:00Z, and for the walltime after that"},
 		}, batchFlags(), []cli.Flag{
 			&cli.DurationFlag{Name: "queue-timeout", Value: time.Duration(corral.DefaultQueueTimeout),
 				Usage: "cancel an attempt that waits longer than `D` in the site's queue"},
@@ -46,13 +48,18 @@ func createGlideinCommand(p *printer) *cli.Command {
 			labelFlag(), keyFlag(),
 			waitFlag("its workers are registered"), timeoutFlag(),
 		}),
-		Action: creating(newGlidein, (*api.Client).CreateGlidein,
-			func(c *cli.Context, cl *api.Client, g corral.Glidein) error {
+		Action: func(c *cli.Context) error {
+			create := (*api.Client).CreateGlidein
+			if c.IsSet("start-by") {
+				create = startingBy(c, p)
+			}
+			return creating(newGlidein, create, func(c *cli.Context, cl *api.Client, g corral.Glidein) error {
 				if c.Bool("wait") {
 					return waitForWorkers(c, p, cl, g)
 				}
 				return show(p, g, glideinTable)
-			}),
+			})(c)
+		},
 	}
 }
 

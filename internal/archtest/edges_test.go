@@ -619,7 +619,7 @@ var edges = map[string]map[string]string{
 		"credential": "whether a site's have expired",
 		"ensemble":   "verb ensemble", "internal/prospect": "verb ensemble", "ensemble/record": "verb ensemble",
 		"internal/booking": "verb slots", "planner/besteffort": "verb slots", "planner/moga": "verb slots",
-		"planner/slotted": "verb slots", "sim/advertiser": "verb slots", "slot": "verb slots", "internal/queueing": "verb site wait", "internal/replica": "verb site slots", "internal/ranking": "verb site rank", "sim/market": "verb site price",
+		"planner/slotted": "verb slots", "sim/advertiser": "verb slots", "slot": "verb slots", "internal/queueing": "verb site wait", "internal/replica": "verb site slots", "internal/ranking": "verb site rank", "planner/virtual": "flag --start-by", "sim/market": "verb site price",
 		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/pause": "before it listens again", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",

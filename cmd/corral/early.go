@@ -1,0 +1,91 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/queueing"
+	"github.com/corral-pilot/corral/planner/virtual"
+)
+
+// startingBy has a glidein run by a time: it is submitted so early that it most probably does, for as long as from then
+// to the end of its walltime after that time, and is cancelled if it waits longer (planner/virtual). It says what the
+// odds are.
+func startingBy(
+	c *cli.Context, p *printer,
+) func(*api.Client, context.Context, api.NewGlidein, string) (corral.Glidein, error) {
+	return func(cl *api.Client, ctx context.Context, in api.NewGlidein, key string) (g corral.Glidein, err error) {
+		for _, flag := range []string{"not-before", "queue-timeout"} {
+			if c.IsSet(flag) {
+				return g, corral.ErrorAt(corral.Invalid, "--"+flag, "it follows from --start-by")
+			}
+		}
+		if in.Resubmit != "never" {
+			return g, corral.ErrorAt(corral.Invalid, "--resubmit", "with --start-by a glidein is submitted once")
+		}
+		now := time.Now().UTC().Truncate(time.Second)
+		within, err := fromNow("--start-by", c.String("start-by"), now)
+		if err != nil {
+			return g, err
+		}
+		site, err := cl.Site(ctx, in.Site)
+		if err != nil {
+			return g, err
+		}
+		waits, err := cl.SiteEachWait(ctx, in.Site)
+		if err != nil {
+			return g, err
+		}
+		waits = queueing.In(cmp.Or(in.Queue, site.Queue), waits)
+		wanted := virtual.Wanted{Start: within, Length: time.Duration(in.Walltime), Processors: in.Hosts * in.CPUs}
+		early := virtual.Submission{Walltime: within + wanted.Length}
+		if len(waits) > 0 {
+			odds := queueing.NewPredictor(waits, now).Estimate
+			if early, err = virtual.Plan(0, wanted, walltimeLimit(site, in.Queue), odds); err != nil {
+				return g, err
+			}
+		}
+		if early.At > 0 {
+			in.NotBefore = now.Add(early.At)
+		}
+		in.Walltime, in.QueueLimit = corral.Seconds(early.Walltime), corral.Seconds(max(time.Second, within-early.At))
+		if g, err = cl.CreateGlidein(ctx, in, key); err != nil {
+			return g, err
+		}
+		odds := "with unknown odds, for no waits are known there"
+		if len(waits) > 0 {
+			odds = "with a probability of " + percent(early.Chance) + ", by " + counted(len(waits), "wait")
+		}
+		p.say("it is submitted %s for %s, and runs by %s %s; else it is cancelled", inTime(early.At),
+			brief(in.Walltime), now.Add(within).Format(time.RFC3339), odds)
+		return g, nil
+	}
+}
+
+func inTime(d time.Duration) string {
+	if d == 0 {
+		return "now"
+	}
+	return "in " + brief(corral.Seconds(d))
+}
+
+// walltimeLimit is that of the queue that a pilot goes to; 0: none is known.
+func walltimeLimit(s corral.Site, queue string) time.Duration {
+	if s.Facts == nil {
+		return 0
+	}
+	name := cmp.Or(queue, s.Queue)
+	i := slices.IndexFunc(s.Facts.Queues, func(q corral.SiteQueue) bool {
+		return q.Name == name || name == "" && q.Default
+	})
+	if i < 0 {
+		return 0
+	}
+	return time.Duration(s.Facts.Queues[i].MaxWalltime)
+}
