@@ -19,5 +19,5 @@ type QueuedJob struct {
 	Processors int       `json:"processors"`
 	Limit      Seconds   `json:"limit_s,omitempty"`   // its walltime; 0: none is known
 	Elapsed    Seconds   `json:"elapsed_s,omitempty"` // since it has started
-	StartsAt   time.Time `json:"starts_at,omitzero"`  // of one that waits: as it is planned, if it is
+	StartsAt   time.Time `json:"starts_at,omitzero"`  // or started; of one that waits as planned, if so
 }

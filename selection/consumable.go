@@ -99,6 +99,12 @@ type Capability struct {
 	Rate float64 `json:"rate"`
 }
 
+// Check refuses an amount that is not a positive number. The error is of kind Invalid.
+func (r Requirement) Check() error { return positive("the amount", r.Consumable, r.Amount) }
+
+// Check refuses a rate that is not a positive number. The error is of kind Invalid.
+func (c Capability) Check() error { return positive("the rate", c.Consumable, c.Rate) }
+
 // positive refuses what is no amount and no rate.
 func positive(what string, c Consumable, n float64) error {
 	if !(n > 0) || math.IsInf(n, 1) {
@@ -114,7 +120,7 @@ func Aggregate(instructions ...[]Requirement) ([]Requirement, error) {
 	amounts, consumables := map[string][]float64{}, map[string]Consumable{}
 	for _, all := range instructions {
 		for _, r := range all {
-			if err := positive("the amount", r.Consumable, r.Amount); err != nil {
+			if err := r.Check(); err != nil {
 				return nil, err
 			}
 			k := r.key()

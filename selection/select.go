@@ -20,12 +20,12 @@ type Item struct {
 // A rate or an amount that is not positive is one of kind Invalid.
 func Bill(resource []Capability, task []Requirement) (items []Item, err error) {
 	for _, r := range task {
-		if err := positive("the amount", r.Consumable, r.Amount); err != nil {
+		if err := r.Check(); err != nil {
 			return nil, err
 		}
 		best, why := 0.0, ""
 		for _, c := range resource {
-			if err := positive("the rate", c.Consumable, c.Rate); err != nil {
+			if err := c.Check(); err != nil {
 				return nil, err
 			}
 			switch reason := c.Serves(r); {

@@ -98,7 +98,11 @@ func (t *trial) add(w virtual.Wanted, q *queue.Queue, p *queueing.Predictor) {
 	site := &market.Site{Name: "1", Queue: q, Price: unit}
 	one, sold := site.At(w.Start, w.Length, w.Processors)
 	h.Fee, h.Sold = one.Fee, sold
-	if s, err := virtual.Plan(q.Now(), w, 0, p.Estimate); err == nil {
+	odds := func(processors int, walltime, within time.Duration) float64 {
+		share, _ := p.Estimate(processors, walltime, within)
+		return share
+	}
+	if s, err := virtual.Plan(q.Now(), w, 0, odds); err == nil {
 		var began time.Duration
 		if began, h.Started = submitted(q, w, s); h.Started {
 			h.Idle = w.Idle(began, unit)

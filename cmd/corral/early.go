@@ -44,12 +44,16 @@ func startingBy(
 		}
 		waits = queueing.In(cmp.Or(in.Queue, site.Queue), waits)
 		wanted := virtual.Wanted{Start: within, Length: time.Duration(in.Walltime), Processors: in.Hosts * in.CPUs}
-		early := virtual.Submission{Walltime: within + wanted.Length}
-		if len(waits) > 0 {
-			odds := queueing.NewPredictor(waits, now).Estimate
-			if early, err = virtual.Plan(0, wanted, walltimeLimit(site, in.Queue), odds); err != nil {
-				return g, err
+		waited := queueing.NewPredictor(waits, now)
+		chances := func(n int, walltime, within time.Duration) float64 {
+			if share, known := waited.Estimate(n, walltime, within); known {
+				return share
 			}
+			return 1 // as good as any other
+		}
+		early, err := virtual.Plan(0, wanted, walltimeLimit(site, in.Queue), chances)
+		if err != nil {
+			return g, err
 		}
 		if early.At > 0 {
 			in.NotBefore = now.Add(early.At)
@@ -58,8 +62,8 @@ func startingBy(
 		if g, err = cl.CreateGlidein(ctx, in, key); err != nil {
 			return g, err
 		}
-		odds := "with unknown odds, for no waits are known there"
-		if len(waits) > 0 {
+		odds := "with unknown odds, for no wait there says anything of it"
+		if _, known := waited.Estimate(wanted.Processors, early.Walltime, within-early.At); known {
 			odds = "with a probability of " + percent(early.Chance) + ", by " + counted(len(waits), "wait")
 		}
 		p.say("it is submitted %s for %s, and runs by %s %s; else it is cancelled", inTime(early.At),

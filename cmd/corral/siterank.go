@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/queueing"
 	"github.com/corral-pilot/corral/internal/ranking"
 )
 
@@ -82,11 +83,21 @@ var rankTable = listing[ranking.Rank]{
 		{"site", func(r ranking.Rank) any { return r.Site }},
 		{"queue", func(r ranking.Rank) any { return r.Queue }},
 		{"viable", func(r ranking.Rank) any { return r.Viable }},
-		{"wait", viable(func(r ranking.Rank) any { return brief(r.Wait.Wait) })},
+		{"wait", viable(func(r ranking.Rank) any {
+			if r.Wait.Wait == 0 && r.Wait.Source == queueing.SourceGuess {
+				return "not known"
+			}
+			return brief(r.Wait.Wait)
+		})},
 		{"by waits", viable(func(r ranking.Rank) any { return r.Wait.Waits })},
 		{"of", viable(func(r ranking.Rank) any { return r.Wait.Source })},
 		{"takes", viable(func(r ranking.Rank) any { return brief(r.Takes) })},
-		{"cost", viable(func(r ranking.Rank) any { return priced(*r.Cost) })},
+		{"cost", viable(func(r ranking.Rank) any {
+			if r.Cost == nil {
+				return "not known"
+			}
+			return priced(*r.Cost)
+		})},
 		{"lacks", func(r ranking.Rank) any { return r.Lacks }},
 	},
 }

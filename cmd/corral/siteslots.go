@@ -4,6 +4,7 @@ package main
 // would cost those who wait. Both are reckoned here, from what the batch system shows of the queue.
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -33,20 +34,40 @@ func seenQueue(c *cli.Context, p *printer, cl *api.Client, ref string) (*queue.Q
 	for _, j := range b.Running {
 		held += j.Processors
 	}
-	p.say("%s, queue %s: %s, of which %d are held by %s; %s wait, and %d for something else", ref, b.Queue,
-		counted(b.Processors, "cpu"), held, counted(len(b.Running), "job"), counted(len(b.Waiting), "job"),
-		b.Ineligible)
+	p.say("%s, queue %s: %d of %s in use; in line: %s; not counted: %s that wait for something else", ref, b.Queue,
+		held, counted(b.Processors, "cpu"), counted(len(b.Waiting), "job"), counted(b.Ineligible, "job"))
 	if b.Hidden > 0 {
-		p.say("%s are held by jobs that are not shown: for how long nobody knows", counted(b.Hidden, "cpu"))
+		p.say("%s in use by jobs that are not shown: for how long nobody knows", counted(b.Hidden, "cpu"))
 	}
+	p.say("cpus are counted, not nodes and memory: a start may be later where they are scattered")
 	for _, note := range b.Notes {
 		p.say("%s", note)
 	}
 	return replica.Of(b), nil
 }
 
-// liveSlots returns what a real site has room for, with times from now on.
+// limits are those of the queue that is looked at, as far as they are known.
+func limits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, error) {
+	site, err := cl.Site(c.Context, ref)
+	if err != nil || site.Facts == nil {
+		return corral.SiteQueue{}, err
+	}
+	name := cmp.Or(c.String("queue"), site.Queue)
+	for _, q := range site.Facts.Queues {
+		if q.Name == name || name == "" && q.Default {
+			return q, nil
+		}
+	}
+	return corral.SiteQueue{}, nil
+}
+
+// liveSlots returns what a real site has room for, with times from now on. None is longer than the queue lets a job be,
+// and no task is wider than a node.
 func liveSlots(c *cli.Context, p *printer, cl *api.Client, ref string) (slot.Source, error) {
+	limit, err := limits(c, cl, ref)
+	if err != nil {
+		return nil, err
+	}
 	q, err := seenQueue(c, p, cl, ref)
 	if err != nil {
 		return nil, err
@@ -56,9 +77,16 @@ func liveSlots(c *cli.Context, p *printer, cl *api.Client, ref string) (slot.Sou
 		return nil, err
 	}
 	for i := range o.Slots {
-		o.Slots[i].Start -= o.At
+		s := &o.Slots[i]
+		s.Start -= o.At
+		if most := time.Duration(limit.MaxWalltime); most > 0 && s.Length > most {
+			s.Length, s.Extensible = most, false
+		}
 	}
 	o.At = 0
+	if limit.CPUs > 0 {
+		o.Processors = min(o.Processors, limit.CPUs)
+	}
 	return slot.Fixed(o), nil
 }
 
@@ -106,6 +134,17 @@ func sitePriceCommand(p *printer) *cli.Command {
 		if err != nil {
 			return err
 		}
+		limit, err := limits(c, cl, ref)
+		switch {
+		case err != nil:
+			return err
+		case limit.MaxWalltime > 0 && length > time.Duration(limit.MaxWalltime):
+			return corral.ErrorAt(corral.Unsatisfiable, "--walltime", "%s is over %s, which queue %s allows", length,
+				time.Duration(limit.MaxWalltime), limit.Name)
+		case limit.CPUs > 0 && cpus > limit.CPUs:
+			return corral.ErrorAt(corral.Unsatisfiable, "--cpus", "%d are over %d, which the largest node of queue %s "+
+				"has", cpus, limit.CPUs, limit.Name)
+		}
 		q, err := seenQueue(c, p, cl, ref)
 		if err != nil {
 			return err
@@ -113,13 +152,16 @@ func sitePriceCommand(p *printer) *cli.Command {
 		site := &market.Site{Name: ref, Queue: q, Price: hourPrice}
 		var all []slot.Slot
 		if c.IsSet("start") {
+			if hosts*cpus > q.Free().Processors() {
+				return corral.Errorf(corral.Unsatisfiable, "the queue has %d cpus", q.Free().Processors())
+			}
 			one, ok := site.At(q.Now()+start, length.Truncate(time.Second), hosts*cpus)
 			if !ok {
 				return corral.Errorf(corral.Unsatisfiable,
 					"jobs that run hold too many cpus then: without --start it is said when they do not")
 			}
 			all = []slot.Slot{one}
-		} else if all = site.From(q.Now()+from, length.Truncate(time.Second), hosts*cpus); len(all) == 0 {
+		} else if all = site.Some(q.Now()+from, length.Truncate(time.Second), hosts*cpus, mostQuotes); len(all) == 0 {
 			return corral.Errorf(corral.Unsatisfiable, "the queue never has %d cpus for %s", hosts*cpus, length)
 		}
 		return list(p, quotes(all, q.Now(), now), quoteTable)
@@ -131,6 +173,12 @@ func sitePriceCommand(p *printer) *cli.Command {
 		&cli.StringFlag{Name: "not-before", Usage: "from `TIME` on or later (default: from now on)"},
 	)
 }
+
+// mostQuotes is how many starts are priced: each takes a plan of the whole queue.
+const mostQuotes = 50
+
+// farthest is how far ahead a time may be.
+const farthest = 10 * 366 * 24 * time.Hour
 
 // fromNow reads a time, or how long it is until then, and returns the latter, in whole seconds; empty: now.
 func fromNow(flag, text string, now time.Time) (time.Duration, error) {
@@ -146,8 +194,8 @@ func fromNow(flag, text string, now time.Time) (time.Duration, error) {
 		}
 		d = at.Sub(now)
 	}
-	if d = d.Truncate(time.Second); d <= 0 {
-		return 0, corral.ErrorAt(corral.Invalid, flag, "%s is over", text)
+	if d = d.Truncate(time.Second); d < 0 || d > farthest {
+		return 0, corral.ErrorAt(corral.Invalid, flag, "%s is not within ten years from now", text)
 	}
 	return d, nil
 }
@@ -166,6 +214,11 @@ var quoteTable = listing[quote]{
 		{"start", func(q quote) any { return when(q.StartsAt) }},
 		{"in", func(q quote) any { return brief(q.Start) }},
 		{"cpu-hours", func(q quote) any { return q.CPUHours }},
-		{"others wait, cpu-hours", func(q quote) any { return q.WaitHours }},
+		{"others wait, cpu-hours", func(q quote) any {
+			if q.WaitHours == 0 {
+				return "none"
+			}
+			return q.WaitHours
+		}},
 	},
 }

@@ -21,6 +21,7 @@ type odd struct {
 	Walltime corral.Seconds `json:"walltime_s"`
 	Within   corral.Seconds `json:"within_s"`
 	Estimate float64        `json:"estimate"` // in the mean
+	Known    bool           `json:"known"`    // some wait says something of it
 	Bound    float64        `json:"bound"`    // at least, in 95 % of cases; 0: too few waits were seen
 	Likes    int            `json:"like"`     // of the waits that the estimate rests on, those of like pilots
 	Waits    int            `json:"waits"`    // seen there
@@ -73,7 +74,7 @@ func (o odd) at(within []time.Duration, waits []corral.Wait, now time.Time) (all
 	p := queueing.NewPredictor(waits, now)
 	for _, d := range within {
 		one := p.Predict(o.Hosts*o.CPUs, time.Duration(o.Walltime), d)
-		o.Within, o.Estimate, o.Bound = corral.Seconds(d), one.Estimate, one.Bound
+		o.Within, o.Estimate, o.Known, o.Bound = corral.Seconds(d), one.Estimate, one.Known, one.Bound
 		o.Likes, o.Waits = one.Waits, len(waits)
 		all = append(all, o)
 	}
@@ -87,7 +88,7 @@ var oddsTable = listing[odd]{
 		{"walltime", func(o odd) any { return short(o.Walltime.String()) }},
 		{"starts within", func(o odd) any { return short(o.Within.String()) }},
 		{"probably", func(o odd) any {
-			if o.Waits == 0 {
+			if !o.Known {
 				return "not known"
 			}
 			return percent(o.Estimate)

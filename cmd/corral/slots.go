@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -113,7 +114,10 @@ func liveSources(c *cli.Context, p *printer, sites []string) (sources []slot.Sou
 	if err != nil {
 		return nil, err
 	}
-	for _, ref := range sites {
+	for i, ref := range sites {
+		if slices.Contains(sites[:i], ref) {
+			return nil, corral.ErrorAt(corral.Invalid, "--site", "%s is named twice", ref)
+		}
 		source, err := liveSlots(c, p, cl, ref)
 		if err != nil {
 			return nil, err
@@ -280,6 +284,9 @@ func bookingAsked(c *cli.Context) (in booking.Asked, err error) {
 		budget, err := cost.ParseAmount(c.String("budget"))
 		if err != nil {
 			return in, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
+		}
+		if budget.Money <= 0 {
+			return in, corral.ErrorAt(corral.Invalid, "--budget", "%s is nothing", budget)
 		}
 		in.Budget = &budget
 	}

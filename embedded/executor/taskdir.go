@@ -103,7 +103,7 @@ func checkNames(t *execution.Task) error {
 func (d *TaskDir) make() error {
 	err := syscall.Mkdirat(d.at, d.name, 0o777)
 	switch err {
-	case syscall.ENOENT: // the first task of the run; or what is open has been removed
+	case syscall.ENOENT, syscall.ESTALE: // the first task of the run; or what is open has been removed
 		d.at, d.name = unix.AT_FDCWD, d.Path
 		if err = syscall.Mkdir(d.run+"/"+TasksDir, 0o777); err == nil || err == syscall.EEXIST {
 			err = syscall.Mkdir(d.Path, 0o777)
@@ -217,11 +217,11 @@ func (d TaskDir) Publish(fresh func() bool) error {
 // PublishLeft publishes those outputs that an attempt has left which ended with an exit status other than 0. A POST
 // script is to see them, and may say that the task has succeeded, as with DAGMan. To repeat it does no harm.
 func PublishLeft(run string, t *execution.Task) error {
-	if err := checkNames(t); err != nil {
+	left := *t
+	d, err := taskDir(run, &left, unix.AT_FDCWD)
+	if err != nil {
 		return err
 	}
-	left := *t
-	d := TaskDir{run: run, Path: run + "/" + TasksDir + "/" + t.ID + "." + strconv.Itoa(t.Attempt), task: &left}
 	left.Outputs = nil
 	for _, name := range t.Outputs {
 		if info, err := os.Lstat(d.Path + "/" + name); err == nil && (info.Mode().IsRegular() || info.IsDir()) {

@@ -24,31 +24,72 @@ func (b *Batch) Backlog(ctx context.Context, queue string) (corral.Backlog, erro
 		return corral.Backlog{}, err
 	}
 	q := corral.Backlog{At: facts.At, Running: []corral.QueuedJob{}, Waiting: []corral.QueuedJob{}}
-	if q.Queue, err = said.Of("name"); err != nil || q.Queue == "" {
-		return q, corral.Errorf(corral.Failed, "Slurm names no default partition: say which queue")
+	away := func(tool string, err error) error {
+		return corral.Errorf(corral.Unavailable, "Slurm does not answer: %s: %w", tool, err)
 	}
-	out, err := said.Of("processors")
+	out, err := said.Of("name")
 	if err != nil {
-		return q, corral.Errorf(corral.Failed, "Slurm does not answer: sinfo: %w", err)
+		return q, away("sinfo", err)
+	}
+	if err := nameQueue(&q, out, queue); err != nil {
+		return q, err
+	}
+	if out, err = said.Of("processors"); err != nil {
+		return q, away("sinfo", err)
 	}
 	var held int
 	if held, q.Processors, err = parseProcessors(out); err != nil {
 		return q, err
 	}
 	if out, err = said.Of("jobs"); err != nil {
-		return q, corral.Errorf(corral.Failed, "Slurm does not answer: squeue: %w", err)
+		return q, away("squeue", err)
 	}
 	if err := addJobs(&q, out); err != nil {
 		return q, err
 	}
-	for _, j := range q.Running {
-		held -= j.Processors
-	}
-	q.Hidden = max(0, held)
+	q.Hidden = max(0, held-withinNodes(q.Running, held))
 	if hides(said, "jobs") != "" {
 		q.Notes = append(q.Notes, "Slurm shows no jobs of others (PrivateData): what waits before ours is not known")
 	}
 	return q, nil
+}
+
+// nameQueue reads sinfo's NAME|STATE, and refuses a partition that there is not, or that starts no job.
+func nameQueue(q *corral.Backlog, out, asked string) error {
+	first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	name, state, _ := strings.Cut(first, "|")
+	switch {
+	case name == "" && asked == "":
+		return corral.ErrorAt(corral.Invalid, "queue", "Slurm has no default partition: say which queue")
+	case name == "" || asked != "" && name != asked:
+		return corral.ErrorAt(corral.NotFound, "queue", "Slurm has no queue %.80q", asked)
+	case state != "up":
+		return corral.ErrorAt(corral.Unsatisfiable, "queue", "queue %s is %s: nothing starts there", name, state)
+	}
+	q.Queue = name
+	return nil
+}
+
+// withinNodes returns how many processors running jobs hold. A job may have some beyond the queue's nodes; as many as
+// are too many for what is held there are taken from the largest.
+func withinNodes(running []corral.QueuedJob, held int) (sum int) {
+	for _, j := range running {
+		sum += j.Processors
+	}
+	for sum > held && len(running) > 0 {
+		i := 0
+		for k, j := range running {
+			if j.Processors > running[i].Processors {
+				i = k
+			}
+		}
+		if running[i].Processors <= 1 {
+			break
+		}
+		running[i].Processors--
+		sum--
+	}
+	return sum
 }
 
 // parseProcessors reads sinfo's ALLOCATED/IDLE/OTHER/TOTAL of a partition: others are down, or drained.
@@ -56,7 +97,7 @@ func parseProcessors(out string) (held, usable int, err error) {
 	var n [4]int
 	f := strings.Split(strings.TrimSpace(out), "/")
 	if len(f) != len(n) {
-		return 0, 0, corral.Errorf(corral.NotFound, "Slurm has no processors in that queue: sinfo said %q",
+		return 0, 0, corral.ErrorAt(corral.NotFound, "queue", "Slurm has no processors in it: sinfo said %q",
 			gridsite.OneLine(out))
 	}
 	for i, s := range f {
@@ -71,7 +112,8 @@ func parseProcessors(out string) (held, usable int, err error) {
 
 // idleReasons are those of jobs that do not wait for processors, as squeue's REASON begins.
 var idleReasons = []string{"BeginTime", "Dependency", "JobHeld", "JobArrayTaskLimit", "Assoc", "QOS", "PartitionDown",
-	"PartitionInactive", "Reservation", "BadConstraints", "InvalidAccount", "InvalidQOS", "Licenses", "Cleaning"}
+	"PartitionInactive", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "Reservation", "BadConstraints",
+	"InvalidAccount", "InvalidQOS", "Licenses", "Cleaning"}
 
 // jobLine is how a line of a job begins. A site's own squeue may have remarks.
 var jobLine = regexp.MustCompile(`^[A-Z_]+\|-?\d+\|`)

@@ -24,13 +24,13 @@ func asked(name, processors, jobs, config string) string {
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	const jobs = "squeue: a remark of the site\nRUNNING|8|1-00:00:00|2:03|1795000000|None\n" +
-		"COMPLETING|2|30:00|29:59|1795000100|None\n" +
+		"CONFIGURING|2|30:00|29:59|1795000100|None\n" +
 		"PENDING|16|UNLIMITED|0:00|N/A|Priority\n" +
 		"PENDING|4|12:00:00|0:00|1795003600|Resources\n" +
 		"PENDING|1|5:00|0:00|N/A|Dependency\n" +
 		"PENDING|1|5:00|0:00|N/A|QOSMaxJobsPerUserLimit\n" +
 		"PENDING|1|5:00|0:00|N/A|JobHeldUser\n"
-	got, err := New(transcript{out: asked("long", "12/4/2/18", jobs, "PrivateData = usage,jobs")}, "/x").Backlog(t.Context(), "long")
+	got, err := New(transcript{out: asked("long|up", "12/4/2/18", jobs, "PrivateData = usage,jobs")}, "/x").Backlog(t.Context(), "long")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,19 +54,31 @@ func TestQueueRefuses(t *testing.T) {
 		out, want string
 		kind      corral.Kind
 	}{
-		"no queue":        {asked("none", "", "", ""), "no processors in that queue", corral.NotFound},
-		"no default":      {asked("", "1/1/0/2", "", ""), "names no default partition", corral.Failed},
+		"no queue":        {asked("", "", "", ""), "no default partition", corral.Invalid},
+		"no processors":   {asked("a|up", "", "", ""), "no processors in it", corral.NotFound},
+		"a queue is down": {asked("a|down", "1/1/0/2", "", ""), "queue a is down", corral.Unsatisfiable},
+		"no answer":       {"\nMARK begin name\nMARK end name 1 Unable to contact slurm controller\n", "does not answer", corral.Unavailable},
 		"no Slurm":        {"nothing", "does not say what it is like", corral.Failed},
-		"words":           {asked("a", "1/x/0/2", "", ""), "sinfo said", ""},
-		"a short line":    {asked("a", "1/1/0/2", "RUNNING|1|1:00", ""), "squeue said", ""},
-		"no number":       {asked("a", "1/1/0/2", "RUNNING|-1|1:00|0:01|N/A|None", ""), "squeue said", ""},
-		"no time":         {asked("a", "1/1/0/2", "RUNNING|1|soon|0:01|N/A|None", ""), "squeue said", ""},
-		"a time too much": {asked("a", "1/1/0/2", "RUNNING|1|1:1:1:1|0:01|N/A|None", ""), "squeue said", ""},
+		"words":           {asked("a|up", "1/x/0/2", "", ""), "sinfo said", ""},
+		"a short line":    {asked("a|up", "1/1/0/2", "RUNNING|1|1:00", ""), "squeue said", ""},
+		"no number":       {asked("a|up", "1/1/0/2", "RUNNING|-1|1:00|0:01|N/A|None", ""), "squeue said", ""},
+		"no time":         {asked("a|up", "1/1/0/2", "RUNNING|1|soon|0:01|N/A|None", ""), "squeue said", ""},
+		"a time too much": {asked("a|up", "1/1/0/2", "RUNNING|1|1:1:1:1|0:01|N/A|None", ""), "squeue said", ""},
 	} {
 		_, err := New(transcript{out: c.out}, "/x").Backlog(t.Context(), "")
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != "" && corral.KindOf(err) != c.kind {
 			t.Errorf("%s: %v, want %s: %s", name, err, c.kind, c.want)
 		}
+	}
+}
+
+// A job that has processors beyond the queue's nodes does not take those of the queue.
+func TestJobsBeyondTheQueue(t *testing.T) {
+	t.Parallel()
+	got, err := New(transcript{out: asked("a|up", "4/4/0/8", "RUNNING|6|1:00|0:01|N/A|None\nRUNNING|1|1:00|0:01|N/A|None", "")}, "/x").
+		Backlog(t.Context(), "a")
+	if err != nil || got.Hidden != 0 || got.Running[0].Processors != 3 || got.Running[1].Processors != 1 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

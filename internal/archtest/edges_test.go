@@ -283,7 +283,7 @@ var edges = map[string]map[string]string{
 	"sim/availability": {},
 	"sim/chance":       {},
 	"sim/market": {
-		"cost": "prices", "sim/queue": "plans anew", "slot": "what it offers", root: "error kinds",
+		"cost": "prices", "sim/availability": "what is free", "sim/queue": "plans anew", "slot": "what it offers", root: "error kinds",
 	},
 	"sim/advertiser": {
 		"cost": "prices", "sim/availability": "what is free", "sim/queue": "what is planned", "slot": "what it offers", root: "error kinds",

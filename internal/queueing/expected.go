@@ -34,9 +34,10 @@ const (
 	SourceGuess = "none: a guess"
 )
 
-// Expect returns the mean wait, of the last seven days, of like pilots in a queue (as of Predictor); where there were
-// none, of all in the queue; else of all at the site; else the guess, so that a site of which nothing is known does not
-// look as if nobody waited there. What has not started counts with the time for which it has waited.
+// Expect returns the mean wait, of the last seven days, of like pilots in a queue (as of Predictor); where none of them
+// started, of all in the queue; else of all at the site; else the guess, so that a site of which nothing is known does
+// not look as if nobody waited there. One that has not started counts if it has waited for longer than those that did
+// in the mean: whoever gives up at once says nothing.
 func Expect(waits []corral.Wait, pilot Shape, now time.Time, guess time.Duration) Expected {
 	recent := slices.DeleteFunc(slices.Clone(waits), func(w corral.Wait) bool {
 		return w.Unseen() || now.Sub(w.SubmittedAt) > expectedWindow
@@ -51,26 +52,35 @@ func Expect(waits []corral.Wait, pilot Shape, now time.Time, guess time.Duration
 		source string
 		waits  []corral.Wait
 	}{{SourceLike, like}, {SourceQueue, here}, {SourceSite, recent}} {
-		if len(of.waits) > 0 {
-			return mean(of.waits, of.source, now)
+		if spans := telling(sorted(of.waits, now), guess); len(spans) > 0 {
+			return mean(spans, of.source)
 		}
 	}
 	return Expected{Wait: corral.Seconds(guess), Source: SourceGuess}
 }
 
-func mean(waits []corral.Wait, source string, now time.Time) Expected {
-	var sum, squares float64
-	for _, w := range waits {
-		d, _ := w.Waited(now)
-		sum += d.Seconds()
+// telling leaves those that started, and of the others those that are longer than these in the mean, or than the guess
+// if none started.
+func telling(spans []span, guess time.Duration) []span {
+	started := slices.DeleteFunc(slices.Clone(spans), func(s span) bool { return s.censored })
+	least := guess
+	if len(started) > 0 {
+		least = time.Duration(mean(started, "").Wait)
 	}
-	n := float64(len(waits))
-	for _, w := range waits {
-		d, _ := w.Waited(now)
-		squares += (d.Seconds() - sum/n) * (d.Seconds() - sum/n)
+	return slices.DeleteFunc(spans, func(s span) bool { return s.censored && s.d <= least })
+}
+
+func mean(spans []span, source string) Expected {
+	var sum, squares float64
+	for _, s := range spans {
+		sum += s.d.Seconds()
+	}
+	n := float64(len(spans))
+	for _, s := range spans {
+		squares += (s.d.Seconds() - sum/n) * (s.d.Seconds() - sum/n)
 	}
 	seconds := func(s float64) corral.Seconds {
 		return corral.Seconds(time.Duration(s * float64(time.Second)).Round(time.Millisecond))
 	}
-	return Expected{seconds(sum / n), seconds(math.Sqrt(squares / max(1, n-1))), len(waits), source}
+	return Expected{seconds(sum / n), seconds(math.Sqrt(squares / max(1, n-1))), len(spans), source}
 }

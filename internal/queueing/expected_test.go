@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/internal/queueing"
 )
 
-// The nearest waits that there are decide: of like pilots in the queue, of all in the queue, of all at the site, and else
-// a guess, which says that it is one. What is eight days old does not count.
+// The nearest waits that there are decide: of like pilots in the queue, of all in the queue, of all at the site, and
+// else a guess, which says that it is one. What is eight days old does not count.
 func TestExpect(t *testing.T) {
 	t.Parallel()
 	now := noon.Add(2 * time.Hour)
@@ -31,7 +31,10 @@ func TestExpect(t *testing.T) {
 		"none in the queue": {[]corral.Wait{other, old}, 4, queueing.Expected{Wait: minutes(90), Waits: 1, Source: queueing.SourceSite}},
 		"none but old ones": {[]corral.Wait{old}, 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
 		"none":              {nil, 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
-		"one that waits":    {[]corral.Wait{waiting(30)}, 2, queueing.Expected{Wait: minutes(90), Waits: 1, Source: queueing.SourceLike}},
+		"many that gave up at once": {append(vain(4, 0, 100), shaped(4, 60, 30)), 4,
+			queueing.Expected{Wait: minutes(30), Waits: 1, Source: queueing.SourceLike}},
+		"none but such":  {vain(4, 0, 100), 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
+		"one that waits": {[]corral.Wait{waiting(30)}, 2, queueing.Expected{Wait: minutes(90), Waits: 1, Source: queueing.SourceLike}},
 	} {
 		got := queueing.Expect(c.waits, queueing.Shape{Queue: "long", CPUs: c.cpus, Walltime: time.Hour}, now, 45*time.Minute)
 		if got != c.want {

@@ -13,9 +13,10 @@ import (
 // bound, which is on the safe side.
 //
 // The estimate is the share of the latest waits of like pilots that were short enough, as Kaplan and Meier count those
-// that did not start. Like pilots are those whose number of cpus lies between the same powers of two, and whose
-// walltime between the same powers of four minutes. A larger or a longer pilot is never predicted to start earlier:
-// what few waits say else is evened out (isotonic regression, by pooling adjacent violators along both sides in turn).
+// that did not start. Where none started it says something only of times that one waited for in vain. Like pilots are
+// those whose number of cpus lies between the same powers of two, and whose walltime between the same powers of four
+// minutes. A larger or a longer pilot is never predicted to start earlier: what few waits say else is evened out
+// (isotonic regression, by pooling adjacent violators along both sides in turn).
 type Predictor struct {
 	waits   []corral.Wait // in the order of submission
 	now     time.Time
@@ -25,7 +26,8 @@ type Predictor struct {
 // likes are the waits of like pilots.
 type likes struct {
 	waits   int
-	started []step // in the order of time
+	started []step          // in the order of time
+	vain    []time.Duration // if none started: for how long they waited, in order
 }
 
 // A step is a wait, and the share that had started by then.
@@ -60,10 +62,27 @@ func NewPredictor(waits []corral.Wait, now time.Time) *Predictor {
 	}
 	for a := range groups {
 		for b, group := range groups[a] {
-			p.classes[a][b] = likes{len(group), steps(sorted(group, now))}
+			p.classes[a][b] = likesOf(sorted(group, now))
 		}
 	}
 	return p
+}
+
+func likesOf(spans []span) likes {
+	l := likes{waits: len(spans), started: steps(spans)}
+	for _, s := range spans {
+		if len(l.started) == 0 {
+			l.vain = append(l.vain, s.d)
+		}
+	}
+	return l
+}
+
+// says is how many waits say something about whether a pilot starts within a time. With more time it may only fall of
+// likes of which none started, so that estimates grow with time.
+func (l likes) says(within time.Duration) int {
+	i, _ := slices.BinarySearch(l.vain, within)
+	return len(l.started) + len(l.vain) - i
 }
 
 // class is that of pilots of so many cpus and a walltime.
@@ -101,19 +120,21 @@ func (l likes) within(d time.Duration) float64 {
 // A Prediction says how probable it is that a pilot starts in time.
 type Prediction struct {
 	Estimate float64 // in the mean of many
-	Bound    float64 // at least, in 95 % of cases; 0: too few waits are known
-	Waits    int     // of like pilots on which the estimate rests; 0: of others
+	Known    bool    // some wait says something about it; else the estimate is 0
+	Bound    float64 // at least, in 95 % of cases, and no more than the estimate; 0: too few waits are known
+	Waits    int     // of like pilots on which the estimate rests, the latest 200 of them at most; 0: of others
 }
 
 // Predict says how probable it is that a pilot of so many cpus and a walltime which is submitted now starts within some
-// time. Of no wait at all nothing follows: the estimate is 0.
+// time.
 func (p *Predictor) Predict(cpus int, walltime, within time.Duration) Prediction {
 	a, b := class(cpus, walltime)
-	return Prediction{p.estimate(a, b, within), p.bound(cpus, walltime, within), p.classes[a][b].waits}
+	share, known := p.estimate(a, b, within)
+	return Prediction{share, known, min(share, p.bound(cpus, walltime, within)), p.classes[a][b].waits}
 }
 
-// Estimate is Predict's estimate alone.
-func (p *Predictor) Estimate(cpus int, walltime, within time.Duration) float64 {
+// Estimate is Predict's estimate alone, and whether there is one.
+func (p *Predictor) Estimate(cpus int, walltime, within time.Duration) (share float64, known bool) {
 	a, b := class(cpus, walltime)
 	return p.estimate(a, b, within)
 }
@@ -123,11 +144,11 @@ const evenings = 4
 
 // estimate evens out the shares of all classes of which waits are known, in the time, and returns that of one class, or
 // the least of those that are no larger and no longer; the most of all if there are none.
-func (p *Predictor) estimate(a, b int, within time.Duration) float64 {
+func (p *Predictor) estimate(a, b int, within time.Duration) (share float64, known bool) {
 	var shares, weights [cpuClasses][timeClasses]float64
 	for i := range p.classes {
 		for j, l := range p.classes[i] {
-			if weights[i][j] = float64(l.waits); l.waits > 0 {
+			if weights[i][j] = float64(l.says(within)); weights[i][j] > 0 {
 				shares[i][j] = l.within(within)
 			}
 		}
@@ -147,21 +168,21 @@ func (p *Predictor) estimate(a, b int, within time.Duration) float64 {
 			}
 		}
 	}
-	least, most, known := 1.0, 0.0, false
+	least, most, below := 1.0, 0.0, false
 	for i := range shares {
 		for j, share := range shares[i] {
 			if weights[i][j] == 0 {
 				continue
 			}
-			if most = max(most, share); i <= a && j <= b {
-				least, known = min(least, share), true
+			if most, known = max(most, share), true; i <= a && j <= b {
+				least, below = min(least, share), true
 			}
 		}
 	}
-	if !known {
-		return most // it is smaller than all that is known
+	if !below {
+		return most, known // it is smaller than all that is known
 	}
-	return least
+	return least, known
 }
 
 // pool makes values that have a weight fall along a side: neighbours that rise become their mean, in proportion to

@@ -38,6 +38,8 @@ func TestPredict(t *testing.T) {
 		"a smaller one starts no later":       {ten, 1, 60, 6, 0.6, 0},
 		"a larger one starts no earlier":      {ten, 64, 60, 6, 0.6, 0},
 		"one that waits counts as longer":     {append(ten[:9:9], waiting(60)), 4, 60, 9, 9.0 / 10, 9},
+		"many that gave up at once":           {append(ten[:10:10], vain(1, 0, 100)...), 4, 60, 10, 1, 10},
+		"one that waits in vain":              {[]corral.Wait{shapedVain(4, 60)}, 4, 60, 30, 0, 1},
 		"small ones waited longer: all alike": {append(ten[:10:10], shaped(1, 60, 20)), 1, 60, 6, 6.0 / 11, 1},
 	} {
 		p := queueing.NewPredictor(c.waits, noon.Add(time.Hour))
@@ -45,6 +47,34 @@ func TestPredict(t *testing.T) {
 		if math.Abs(got.Estimate-c.want) > 1e-9 || got.Waits != c.likes || got.Bound != 0 {
 			t.Errorf("%s: %+v, want %v of %d, and no bound", name, got, c.want, c.likes)
 		}
+	}
+}
+
+// shapedVain is an attempt of so many cpus that has waited so many minutes, and vain are many that gave up.
+func shapedVain(cpus, minutes int) corral.Wait {
+	w := gaveUp(minutes)
+	w.CPUs = cpus
+	return w
+}
+
+func vain(cpus, minutes, n int) (all []corral.Wait) {
+	for range n {
+		all = append(all, shapedVain(cpus, minutes))
+	}
+	return all
+}
+
+// Of waits that say nothing about a time nothing is known.
+func TestNothingIsKnown(t *testing.T) {
+	t.Parallel()
+	for name, waits := range map[string][]corral.Wait{"none": nil, "given up too soon": vain(4, 5, 3)} {
+		p := queueing.NewPredictor(waits, noon.Add(time.Hour))
+		if got := p.Predict(4, time.Hour, 10*time.Minute); got.Known || got.Estimate != 0 || got.Bound != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := queueing.NewPredictor(vain(4, 5, 3), noon).Predict(4, time.Hour, 5*time.Minute); !got.Known || got.Estimate != 0 {
+		t.Errorf("that none started within five minutes is known: %+v", got)
 	}
 }
 
@@ -72,23 +102,35 @@ func TestPredictionsAreOrdered(t *testing.T) {
 		number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
 		var waits []corral.Wait
 		for range number("waits", 0, 40) {
-			waits = append(waits, shaped(1<<number("cpus", 0, 6), 1<<number("walltime", 0, 12), number("waited", 0, 100)))
+			w := shaped(1<<number("cpus", 0, 6), 1<<number("walltime", 0, 12), number("waited", 0, 100))
+			if number("vain", 0, 2) == 0 {
+				w.StartedAt, w.EndedAt, w.Outcome = time.Time{}, w.StartedAt, corral.OutcomeRemoved
+			}
+			waits = append(waits, w)
 		}
 		p := queueing.NewPredictor(waits, noon)
 		cpus, walltime, within := 1<<number("n", 0, 7), 1<<number("w", 0, 13), number("within", 0, 110)
 		minutes := func(n int) time.Duration { return time.Duration(n) * time.Minute }
-		got := p.Estimate(cpus, minutes(walltime), minutes(within))
+		estimate := func(cpus, walltime, within int) float64 {
+			one := p.Predict(cpus, minutes(walltime), minutes(within))
+			if one.Bound > one.Estimate {
+				t.Fatalf("at least %v, and probably %v", one.Bound, one.Estimate)
+			}
+			return one.Estimate
+		}
+		got := estimate(cpus, walltime, within)
 		if got < 0 || got > 1 || math.IsNaN(got) {
 			t.Fatalf("an estimate of %v", got)
 		}
 		for name, other := range map[string]float64{
-			"cpus":     p.Estimate(2*cpus, minutes(walltime), minutes(within)),
-			"walltime": p.Estimate(cpus, minutes(4*walltime), minutes(within)),
-			"time":     p.Estimate(cpus, minutes(walltime), minutes(within-1)),
+			"cpus": estimate(2*cpus, walltime, within), "walltime": estimate(cpus, 4*walltime, within),
 		} {
 			if other > got {
-				t.Fatalf("%v, and with more %s, or less time, %v", got, name, other)
+				t.Fatalf("%v, and with more %s %v", got, name, other)
 			}
+		}
+		if _, known := p.Estimate(cpus, minutes(walltime), minutes(within)); known && estimate(cpus, walltime, within-1) > got {
+			t.Fatalf("%v, and with less time %v", got, estimate(cpus, walltime, within-1))
 		}
 	})
 }

@@ -113,8 +113,8 @@ func TestStatsByShape(t *testing.T) {
 	}
 }
 
-// A bound is the wait of a rank that the binomial distribution gives: of 100 waits, which count as 5, the longest bounds
-// the median. What has not started counts as longer than until now.
+// A bound is the wait of a rank that the binomial distribution gives: of 100 waits, which count as 5, the longest
+// bounds the median. What has not started counts as longer than until now.
 func TestBound(t *testing.T) {
 	t.Parallel()
 	many := func(n int) (all []corral.Wait) {

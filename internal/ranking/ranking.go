@@ -51,7 +51,9 @@ type Rank struct {
 	Items  []selection.Item  `json:"items,omitempty"` // what the workflow takes there, in seconds
 	Takes  corral.Seconds    `json:"takes_s"`         // their sum
 	Wait   queueing.Expected `json:"wait"`
-	Cost   *cost.Amount      `json:"cost,omitempty"`
+	Cost   *cost.Amount      `json:"cost,omitempty"` // absent: it is by the host, and what a host has is not known
+
+	walltime time.Duration // that pilots ask for: as long as it takes, or as the queue allows
 }
 
 // Of ranks sites, the best first; those that are not viable come last, by name. A site of which no wait is known is
@@ -60,29 +62,59 @@ func Of(in Asked, sites []Site, now time.Time) ([]Rank, error) {
 	if in.CPUs < 1 {
 		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
 	}
+	if most := in.requires().node.CPUs; in.CPUs < most {
+		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "a task needs %d cpus, and %d are fewer", most, in.CPUs)
+	}
 	if in.By != Time && in.By != Cost {
 		return nil, corral.ErrorAt(corral.Invalid, "--by", "%.40q is neither %s nor %s", in.By, Time, Cost)
 	}
-	var ranks []Rank
+	ranks := []Rank{}
 	for _, s := range sites {
 		r, err := in.at(s)
 		if err != nil {
 			return nil, err
 		}
-		pilot := queueing.Shape{Queue: r.Queue, CPUs: in.CPUs, Walltime: time.Duration(r.Takes)}
-		r.Wait = queueing.Expect(s.Waits, pilot, now, 0)
+		pilot := queueing.Shape{Queue: r.Queue, CPUs: in.CPUs, Walltime: r.walltime}
+		if r.Wait = queueing.Expect(s.Waits, pilot, now, 0); s.Batch == "fork" {
+			r.Wait = queueing.Expected{Source: "no queue"}
+		}
 		ranks = append(ranks, r)
 	}
 	var slowest corral.Seconds
 	for _, r := range ranks {
-		slowest = max(slowest, r.Wait.Wait)
+		if r.Viable {
+			slowest = max(slowest, r.Wait.Wait)
+		}
 	}
 	for i := range ranks {
-		if ranks[i].Wait.Waits == 0 {
+		if ranks[i].Wait.Source == queueing.SourceGuess {
 			ranks[i].Wait.Wait = slowest
 		}
 	}
+	if err := in.comparable(ranks); err != nil {
+		return nil, err
+	}
 	return in.ordered(ranks), nil
+}
+
+// comparable refuses to compare amounts of different units, and sites of which the cost is not known.
+func (in Asked) comparable(ranks []Rank) error {
+	var first *Rank
+	for i := range ranks {
+		r := &ranks[i]
+		switch {
+		case in.By != Cost || !r.Viable:
+		case r.Cost == nil:
+			return corral.ErrorAt(corral.Invalid, "--by",
+				"what %s costs is not known: probe it, or leave it out by --site", r.Site)
+		case first == nil:
+			first = r
+		case r.Cost.Unit != first.Cost.Unit:
+			return corral.ErrorAt(corral.Invalid, "--by", "%s costs %s and %s %s, which cannot be compared: name "+
+				"sites of one unit by --site", first.Site, first.Cost.Unit, r.Site, r.Cost.Unit)
+		}
+	}
+	return nil
 }
 
 // ordered selects the best, then the best of the others, and so on.
@@ -107,7 +139,7 @@ func (in Asked) affinity(r Rank) float64 {
 		return math.Inf(-1)
 	}
 	seconds := float64(r.Wait.Wait+r.Takes) / float64(time.Second)
-	if in.By == Cost && r.Cost != nil {
+	if in.By == Cost {
 		return -(r.Cost.Money.Units() + 1e-12*seconds)
 	}
 	return -seconds
@@ -131,7 +163,11 @@ func (in Asked) at(s Site) (r Rank, err error) {
 			return r, err
 		}
 	}
+	r.walltime = time.Duration(queue.MaxWalltime)
 	r.Takes = corral.Seconds(time.Duration(selection.Cost(r.Items) * float64(time.Second)).Round(time.Millisecond))
+	if takes := time.Duration(r.Takes); r.walltime == 0 || takes < r.walltime {
+		r.walltime = takes
+	}
 	if queue.MaxWalltime > 0 && task.longest > time.Duration(queue.MaxWalltime) {
 		r.Lacks = fmt.Sprintf("walltime: a task takes %s, and queue %s ends jobs after %s", task.longest, queue.Name,
 			time.Duration(queue.MaxWalltime))
@@ -141,10 +177,14 @@ func (in Asked) at(s Site) (r Rank, err error) {
 	if err != nil {
 		return r, err
 	}
+	r.Viable = true
+	if tariff.Rate.Per == cost.HostHour && queue.CPUs == 0 {
+		return r, nil
+	}
 	hosts := (in.CPUs + max(1, queue.CPUs) - 1) / max(1, queue.CPUs)
 	held := cost.Holding{Hosts: hosts, CPUs: in.CPUs, Held: time.Duration(r.Takes)}
 	_, billed := tariff.Rate.Charge(held, tariff.Billing)
-	r.Viable, r.Cost = true, &cost.Amount{Money: billed, Unit: tariff.Rate.Unit}
+	r.Cost = &cost.Amount{Money: billed, Unit: tariff.Rate.Unit}
 	return r, nil
 }
 

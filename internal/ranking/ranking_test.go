@@ -115,6 +115,23 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+	wide := work(t, 1, corral.Resources{CPUs: 8})
+	if _, err := ranking.Of(ranking.Asked{Work: wide, CPUs: 2, By: ranking.Time}, nil, noon); corral.KindOf(err) != corral.Invalid {
+		t.Errorf("fewer cpus than a task needs: %v", err)
+	}
+	byCost := ranking.Asked{Work: w, CPUs: 1, By: ranking.Cost}
+	hosts := site("b", "1USD/host-hour", 0, func(s *ranking.Site) { s.Facts = nil })
+	for name, sites := range map[string][]ranking.Site{
+		"two units":         {site("a", "", 0, nil), site("b", "1USD/cpu-hour", 0, nil)},
+		"hosts of any size": {site("a", "2USD/cpu-hour", 0, nil), hosts},
+	} {
+		if _, err := ranking.Of(byCost, sites, noon); corral.KindOf(err) != corral.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got, err := ranking.Of(ranking.Asked{Work: w, CPUs: 1, By: ranking.Time}, []ranking.Site{hosts}, noon); err != nil || !got[0].Viable || got[0].Cost != nil {
+		t.Errorf("hosts of any size: %+v, %v", got, err)
+	}
 	if got, err := ranking.Of(ranking.Asked{Work: w, CPUs: 1, By: ranking.Time}, nil, noon); len(got) != 0 || err != nil {
 		t.Errorf("of no sites: %v, %v", got, err)
 	}

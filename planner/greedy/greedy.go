@@ -83,15 +83,15 @@ type offer struct {
 	comes cost.Point // to: when the task ends, and what the reservation costs
 }
 
-// place reserves for a task. One that takes no time needs nothing.
+// place reserves for a task.
 func (m *maker) place(task int) error {
 	t := &m.Work.Tasks[task]
 	var all []offer
 	for site := range m.markets {
 		ready, takes := m.ready(task, site), m.takes(task, site)
-		if takes <= 0 {
-			m.plan.Schedule[task] = slotted.Running{Site: site, Start: ready, End: ready}
-			return nil
+		if takes <= 0 { // nothing has to be reserved
+			all = append(all, offer{site, slot.Slot{Start: ready}, cost.Point{Makespan: ready}})
+			continue
 		}
 		for _, s := range m.markets[site].From(ready, takes, max(1, t.Needs.CPUs)) {
 			price, err := s.Cost(slot.Piece{Start: s.Start, Length: s.Length, Processors: s.Processors})
@@ -102,13 +102,17 @@ func (m *maker) place(task int) error {
 		}
 	}
 	if len(all) == 0 {
-		return corral.Errorf(corral.Unsatisfiable, "no site has %d processors for task %.80s", t.Needs.CPUs, t.ID)
+		return corral.Errorf(corral.Unsatisfiable, "no site ever has %d processors for task %.80s",
+			max(1, t.Needs.CPUs), t.ID)
 	}
 	o := all[Choose(points(all), m.tradeoff)]
+	m.plan.Schedule[task] = slotted.Running{Site: o.site, Start: o.Start, End: o.End()}
+	if o.Length == 0 {
+		return nil
+	}
 	if err := m.markets[o.site].Reserve(o.Slot); err != nil {
 		return err
 	}
-	m.plan.Schedule[task] = slotted.Running{Site: o.site, Start: o.Start, End: o.End()}
 	m.plan.Taken = append(m.plan.Taken, Taken{o.site, task, o.Slot})
 	m.work[o.Price] += int64(o.Processors) * o.Length.Milliseconds()
 	m.plan.Fees = m.plan.Fees.Plus(o.Fee)
@@ -145,7 +149,7 @@ func (m *maker) takes(task, site int) time.Duration {
 }
 
 // Choose returns the index of the point with the least α × cost + (1 − α) × end, both as parts of what all points span
-// (Singh 2008, equation 20). Of equal ones the earlier is taken, then the cheaper, then the first.
+// (Singh 2008, equation 20). Of equal ones the earlier is taken, then the cheaper, then the first. There has to be one.
 func Choose(all []cost.Point, tradeoff ensemble.Share) int {
 	byEnd := func(a, b cost.Point) int { return cmp.Compare(a.Makespan, b.Makespan) }
 	byCost := func(a, b cost.Point) int { return cmp.Compare(a.Cost, b.Cost) }

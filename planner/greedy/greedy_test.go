@@ -107,6 +107,22 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
+// A task that takes no time, as those do that only join others, runs where its parents' data is.
+func TestNoTime(t *testing.T) {
+	t.Parallel()
+	first, second := busy(1), busy(1)
+	if !first.Claim(0, 100*h, 1) {
+		t.Fatal("not claimed")
+	}
+	places, markets := sites(first, second)
+	p := slotted.Problem{Sites: places, Work: work(t, task{1, h, nil}, task{1, 0, []int{0}}),
+		Transfer: func(int, int) time.Duration { return 5 * h }}
+	got, err := greedy.Make(p, markets, 0, 0)
+	if err != nil || got.Makespan != h || got.Schedule[1].Site != 1 || len(got.Taken) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	places, markets := sites(busy(2))

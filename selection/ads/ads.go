@@ -31,8 +31,8 @@ const (
 	form = "CorralForm_"
 )
 
-// word is what a type and an attribute of a form have to be.
-var word = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,39}$`)
+// word is what a type and an attribute of a form have to be. Capitals do not tell attributes of ads apart.
+var word = regexp.MustCompile(`^[a-z][a-z0-9]{0,39}$`)
 
 // An Attribute is a line of a machine's ad.
 type Attribute struct{ Name, Value string }
@@ -47,6 +47,9 @@ func Machine(capabilities []selection.Capability) (all []Attribute, err error) {
 				"a machine offers %.40q twice: a job could not tell which to ask for", c.Type)
 		}
 		seen[c.Type] = true
+		if err := c.Check(); err != nil {
+			return nil, err
+		}
 		if err := words(c.Consumable); err != nil {
 			return nil, err
 		}
@@ -68,6 +71,9 @@ func Machine(capabilities []selection.Capability) (all []Attribute, err error) {
 func Job(task []selection.Requirement) (requirements, rank string, err error) {
 	var all, costs []string
 	for _, r := range task {
+		if err := r.Check(); err != nil {
+			return "", "", err
+		}
 		if err := words(r.Consumable); err != nil {
 			return "", "", err
 		}
@@ -101,11 +107,11 @@ func anyOf(kind, attribute string, values []selection.Value) string {
 // words refuses a type and attributes that cannot be part of a name.
 func words(c selection.Consumable) error {
 	if !word.MatchString(c.Type) {
-		return corral.Errorf(corral.Invalid, "%.40q is no word of letters and digits", c.Type)
+		return corral.Errorf(corral.Invalid, "%.40q is no word of small letters and digits", c.Type)
 	}
 	for attribute := range c.Form {
 		if !word.MatchString(attribute) {
-			return corral.Errorf(corral.Invalid, "%.40q, an attribute of %s, is no word of letters and digits",
+			return corral.Errorf(corral.Invalid, "%.40q, an attribute of %s, is no word of small letters and digits",
 				attribute, c.Type)
 		}
 	}

@@ -42,13 +42,14 @@ func TestAdsRefuse(t *testing.T) {
 	odd := selection.Consumable{Type: "x = true\ny"}
 	form := selection.Consumable{Type: "x", Form: map[string][]selection.Value{"a.b": nil}}
 	for name, c := range map[string][]selection.Capability{
+		"capitals": {{Consumable: selection.Consumable{Type: "GPU"}, Rate: 1}}, "no rate": {{Consumable: one}},
 		"twice": {{Consumable: one, Rate: 1}, {Consumable: one, Rate: 2}}, "a type of two lines": {{Consumable: odd, Rate: 1}},
 		"an attribute with a dot": {{Consumable: form, Rate: 1}},
 	} {
 		if _, err := ads.Machine(c); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, _, err := ads.Job([]selection.Requirement{{Consumable: c[0].Consumable, Amount: 1}}); name != "twice" && corral.KindOf(err) != corral.Invalid {
+		if _, _, err := ads.Job([]selection.Requirement{{Consumable: c[0].Consumable, Amount: 1}}); name != "twice" && name != "no rate" && corral.KindOf(err) != corral.Invalid {
 			t.Errorf("a job with %s: %v", name, err)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/sim/availability"
 	"github.com/corral-pilot/corral/sim/queue"
 	"github.com/corral-pilot/corral/slot"
 )
@@ -51,6 +52,38 @@ func (s *Site) From(start, length time.Duration, processors int) []slot.Slot {
 	for _, at := range o.starts(max(start, s.Queue.Now()), length, processors) {
 		if one, ok := o.price(at, length, processors); ok {
 			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// Some are the offers of From up to the first without a fee, that among them, and so many at most, evenly from all:
+// each takes a plan of the whole queue, and a queue of thousands of jobs has as many instants.
+func (s *Site) Some(start, length time.Duration, processors, most int) []slot.Slot {
+	o := s.outlook()
+	start = max(start, s.Queue.Now())
+	starts := o.starts(start, length, processors)
+	// What fits beside all that is planned moves nothing.
+	if free, ok := o.unplanned().Fit(start, length, processors); ok {
+		i, _ := slices.BinarySearch(starts, free)
+		starts = append(starts[:i:i], free)
+	}
+	for len(starts) > max(2, most) {
+		half := starts[:0:0]
+		for i, at := range starts {
+			if i%2 == 0 || i == len(starts)-1 {
+				half = append(half, at)
+			}
+		}
+		starts = half
+	}
+	var all []slot.Slot
+	for _, at := range starts {
+		if one, ok := o.price(at, length, processors); ok {
+			all = append(all, one)
+		}
+		if n := len(all); n > 0 && all[n-1].Fee == 0 {
+			break
 		}
 	}
 	return all
@@ -93,6 +126,17 @@ type outlook struct {
 func (s *Site) outlook() outlook {
 	o := queue.Look(s.Queue)
 	return outlook{s, o, o.Starts(o.Free)}
+}
+
+// unplanned is what running jobs, reservations and the jobs that wait leave, as they are planned.
+func (o outlook) unplanned() *availability.Profile {
+	free := o.Free.Clone()
+	for i, j := range o.Jobs {
+		if start := o.planned[i]; start >= 0 {
+			free.Take(start, start+j.Requested, j.Processors)
+		}
+	}
+	return free
 }
 
 // starts are the instants that are priced, in order: the first at which so much is free, if jobs that wait had no say,

@@ -189,6 +189,15 @@ func TestPrices(t *testing.T) {
 				t.Fatalf("the fee is %s, and jobs wait for %s of a processor more", one.Fee, work)
 			}
 		}
+		some := s.Some(from, length, n, rapid.IntRange(1, 6).Draw(t, "most"))
+		for i, one := range some {
+			if at, ok := s.At(one.Start, length, n); !ok || at != one || (one.Fee == 0) != (i == len(some)-1) {
+				t.Fatalf("some are %+v", some)
+			}
+		}
+		if first := slices.IndexFunc(all, func(o slot.Slot) bool { return o.Fee == 0 }); some[len(some)-1].Start > all[first].Start {
+			t.Fatalf("some are %+v, and the first without a fee is %+v", some, all[first])
+		}
 		at := now + time.Duration(rapid.IntRange(-1, 12).Draw(t, "at"))*h
 		_, ok := s.At(at, length, n)
 		if want := at >= now && free.Least(at, at+length) >= n; ok != want {
@@ -225,8 +234,7 @@ func TestClaims(t *testing.T) {
 				t.Fatalf("job %d is planned for %s, and would be for %s", i, held.Start, planned[i])
 			}
 		}
-		started := map[time.Duration]int{}
-		q.Advance(queue.Open, func(j queue.Job, at time.Duration) { started[at] += j.Processors })
+		q.Advance(queue.Open, nil)
 		if q.Waiting() > 0 {
 			t.Fatal("jobs wait for ever")
 		}
