@@ -18,7 +18,7 @@ import (
 
 // TestPredictedStarts asks a real Slurm, among other people's jobs, for pilots, each when the one before waits there, and
 // compares when they start with what `corral site price` said of it, in a table: two pilots, and with LONG=1 twenty. Where
-// everybody asks for what he takes half of the twenty start within a minute of that; where others ask for ten times as
+// everybody asks for what he takes half of the twenty start within a minute of that, and none later than it; where others ask for ten times as
 // much, four fifths start by then. Of two it is only asked that none is later by as much as only a busy machine makes
 // them, nor was said to start later than all that is asked for takes.
 func TestPredictedStarts(t *testing.T) {
@@ -45,8 +45,8 @@ func TestPredictedStarts(t *testing.T) {
 				off = append(off, s.actual.Sub(s.predicted).Abs())
 			}
 			slices.Sort(off)
-			if median := off[len(off)/2]; times == 1 && median > much {
-				t.Errorf("the median start is off by %s", median)
+			if median := off[len(off)/2]; times == 1 && (median > much || late > 0) {
+				t.Errorf("the median start is off by %s, and %d are later by %s than was said", median, late, much)
 			}
 			t.Logf("median %s, %d of %d later by %s than was said", off[len(off)/2], late, len(starts), much)
 			if times > 1 && 5*late > len(starts) {
