@@ -183,7 +183,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		if near := nearest(known, m[1]); near != "" {
 			return corral.Errorf(corral.Invalid, "%w; did you mean %s?", err, dashed(near))
 		}
-		if c.Command.Name == "submit" || c.Command.Name == "trace" {
+		if slices.Contains([]string{"submit", "trace", "baseline"}, c.Command.Name) {
 			return corral.Errorf(corral.Invalid, "%w; if it is the command's, write -- before the command", err)
 		}
 	} else if m := badValue.FindStringSubmatch(err.Error()); m != nil {

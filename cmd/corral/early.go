@@ -1,5 +1,9 @@
 package main
 
+// glidein create --start-by is a virtual reservation (planner/virtual) of a site's plain queue. The request that goes
+// to corrald is an ordinary one: the time of its submission, its walltime and how long it may wait are reckoned here,
+// from waits that corrald has seen at the site.
+
 import (
 	"cmp"
 	"context"
@@ -45,6 +49,7 @@ func startingBy(
 		waits = queueing.In(cmp.Or(in.Queue, site.Queue), waits)
 		wanted := virtual.Wanted{Start: within, Length: time.Duration(in.Walltime), Processors: in.Hosts * in.CPUs}
 		waited := queueing.NewPredictor(waits, now)
+		// Where no wait says anything all instants are as good, and the first one counts that the queue's limit allows.
 		chances := func(n int, walltime, within time.Duration) float64 {
 			if share, known := waited.Estimate(n, walltime, within); known {
 				return share
@@ -55,6 +60,7 @@ func startingBy(
 		if err != nil {
 			return g, err
 		}
+		// It waits until the wanted start at most. Left in the queue beyond that it would run when nobody wants it.
 		if early.At > 0 {
 			in.NotBefore = now.Add(early.At)
 		}

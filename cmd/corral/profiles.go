@@ -27,7 +27,7 @@ func profileCommand(p *printer) *cli.Command {
 		Action: func(c *cli.Context) error { return profileTasks(c, p) },
 		Subcommands: append(keptProfileVerbs(p), &cli.Command{
 			Name: "library", Action: func(*cli.Context) error { return list(p, profile.Library(), libraryTable) },
-		}, traceVerb(p)),
+		}, traceVerb(p), baselineVerb(p)),
 	}
 }
 

@@ -1,5 +1,8 @@
 package main
 
+// site rank compares sites for one workflow. corrald has what is known of each, its limits, its price and the waits
+// there; what follows for the workflow is reckoned here (internal/ranking), so that a file need not be sent to it.
+
 import (
 	"time"
 
@@ -34,7 +37,8 @@ func rankSites(c *cli.Context, p *printer) error {
 	if in.Work, err = estimatedWork(c, p, c.Args().First()); err != nil {
 		return err
 	}
-	if _, err := ranking.Of(in, nil, time.Now()); err != nil { // before anybody is asked
+	// What is wrong with the question itself is said before anybody is asked.
+	if _, err := ranking.Of(in, nil, time.Now()); err != nil {
 		return err
 	}
 	cl, err := connect(c)

@@ -77,6 +77,7 @@ func liveSlots(c *cli.Context, p *printer, cl *api.Client, ref string) (slot.Sou
 		return nil, err
 	}
 	for i := range o.Slots {
+		// A pilot is as long as the queue lets a job be, however long there is room.
 		s := &o.Slots[i]
 		s.Start -= o.At
 		if most := time.Duration(limit.MaxWalltime); most > 0 && s.Length > most {
@@ -103,6 +104,22 @@ func siteSlotsCommand(p *printer) *cli.Command {
 		}
 		return showSlots(p, c.Bool("csv"), source)
 	}, siteQueueFlag(), &cli.BoolFlag{Name: "csv", Usage: "print them as a file of slots"})
+}
+
+// allowed refuses a pilot that the queue never starts, as far as its limits are known.
+func allowed(c *cli.Context, cl *api.Client, ref string) error {
+	limit, err := limits(c, cl, ref)
+	switch most := time.Duration(limit.MaxWalltime); {
+	case err != nil:
+		return err
+	case most > 0 && c.Duration("walltime") > most:
+		return corral.ErrorAt(corral.Unsatisfiable, "--walltime", "%s is over %s, which queue %s allows",
+			c.Duration("walltime"), most, limit.Name)
+	case limit.CPUs > 0 && c.Int("cpus") > limit.CPUs:
+		return corral.ErrorAt(corral.Unsatisfiable, "--cpus", "%d are over %d, which the largest node of queue %s has",
+			c.Int("cpus"), limit.CPUs, limit.Name)
+	}
+	return nil
 }
 
 // A quote is a time at which a pilot could have its processors, and what that costs others.
@@ -134,21 +151,15 @@ func sitePriceCommand(p *printer) *cli.Command {
 		if err != nil {
 			return err
 		}
-		limit, err := limits(c, cl, ref)
-		switch {
-		case err != nil:
+		if err := allowed(c, cl, ref); err != nil {
 			return err
-		case limit.MaxWalltime > 0 && length > time.Duration(limit.MaxWalltime):
-			return corral.ErrorAt(corral.Unsatisfiable, "--walltime", "%s is over %s, which queue %s allows", length,
-				time.Duration(limit.MaxWalltime), limit.Name)
-		case limit.CPUs > 0 && cpus > limit.CPUs:
-			return corral.ErrorAt(corral.Unsatisfiable, "--cpus", "%d are over %d, which the largest node of queue %s "+
-				"has", cpus, limit.CPUs, limit.Name)
 		}
 		q, err := seenQueue(c, p, cl, ref)
 		if err != nil {
 			return err
 		}
+		// The copy of the queue has a clock of its own, which starts with the oldest job that runs; what is printed
+		// counts from now on.
 		site := &market.Site{Name: ref, Queue: q, Price: hourPrice}
 		var all []slot.Slot
 		if c.IsSet("start") {
@@ -200,6 +211,8 @@ func fromNow(flag, text string, now time.Time) (time.Duration, error) {
 	return d, nil
 }
 
+// quotes says of each slot when it starts, by the clock and from now on, and what it costs: its own time on processors,
+// and that of others.
 func quotes(all []slot.Slot, from time.Duration, now time.Time) (some []quote) {
 	for _, s := range all {
 		work := slot.Charge(s.Price, int64(s.Processors)*s.Length.Milliseconds())

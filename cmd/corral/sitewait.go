@@ -1,5 +1,8 @@
 package main
 
+// site wait answers one question about a site's queue, in probabilities: site waits lists what was seen, and this is
+// what follows from it for a pilot of a shape (internal/queueing, Predictor).
+
 import (
 	"fmt"
 	"math"
@@ -68,7 +71,7 @@ func (o odd) spans(by string, now time.Time) ([]time.Duration, error) {
 	return []time.Duration{within}, nil
 }
 
-// at predicts for each time.
+// at predicts for each time, by the waits in the queue that is asked about.
 func (o odd) at(within []time.Duration, waits []corral.Wait, now time.Time) (all []odd) {
 	waits = queueing.In(o.Queue, waits)
 	p := queueing.NewPredictor(waits, now)

@@ -82,7 +82,7 @@ var starters = map[string]string{
 	"internal/node":          "asks this machine what it is",
 	"internal/depot":         "looks for HTCondor on this machine, and starts none",
 	"internal/pilot/process": "in the pilot", "internal/pilot/condorworker": "in the pilot",
-	"internal/slurm": "in the shim", "internal/personal": "in the client",
+	"internal/slurm": "in the shim", "internal/personal": "in the client", "internal/baseline": "in the client",
 	"internal/netns": "for tests", "internal/programs": "for tests",
 }
 

@@ -11,7 +11,7 @@ import (
 var layers = [][]string{
 	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", "sim/queue", root},
-	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
+	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
 	{"api", "embedded/executor", "embedded/link", "ensemble", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "internal/ranking", "selection/ads", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job", "sim/advertiser", "sim/market", "planner/slotted"},
 	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/greedy", "planner/moga", "planner/virtual"},
@@ -518,6 +518,7 @@ var edges = map[string]map[string]string{
 		"cost": "tariffs", "internal/queueing": "how long pilots wait", "plan": "workflows", "selection": "costs and choice",
 		root: "sites, waits",
 	},
+	"internal/baseline": {root: "error kinds"},
 	"internal/replica": {"sim/queue": "what it makes", root: "backlogs"},
 	"internal/server/orphans": {
 		"api": "the contract", "gridsite": "asks sites what they have", "internal/gate": "tags, tokens",
@@ -619,7 +620,7 @@ var edges = map[string]map[string]string{
 		"credential": "whether a site's have expired",
 		"ensemble":   "verb ensemble", "internal/prospect": "verb ensemble", "ensemble/record": "verb ensemble",
 		"internal/booking": "verb slots", "planner/besteffort": "verb slots", "planner/moga": "verb slots",
-		"planner/slotted": "verb slots", "sim/advertiser": "verb slots", "slot": "verb slots", "internal/queueing": "verb site wait", "internal/replica": "verb site slots", "internal/ranking": "verb site rank", "planner/virtual": "flag --start-by", "sim/market": "verb site price",
+		"planner/slotted": "verb slots", "sim/advertiser": "verb slots", "slot": "verb slots", "internal/queueing": "verb site wait", "internal/replica": "verb site slots", "internal/ranking": "verb site rank", "internal/baseline": "verb profile baseline", "planner/virtual": "flag --start-by", "sim/market": "verb site price",
 		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/pause": "before it listens again", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",

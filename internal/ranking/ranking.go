@@ -196,6 +196,7 @@ type load struct {
 	longest time.Duration    // task
 }
 
+// requires adds a workflow up. What it can use at once is known in the mean only: a plan looks at its levels.
 func (in Asked) requires() (l load) {
 	for _, t := range in.Work.Tasks {
 		l.node.CPUs = max(l.node.CPUs, t.Needs.CPUs, 1)

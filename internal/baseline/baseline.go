@@ -1,0 +1,202 @@
+// Package baseline measures what a command takes on this machine, several times: how long, and where the kernel counts
+// them, how many instructions and cycles. It is what a resource's rate is compared with (package selection): the same
+// program takes as many instructions elsewhere, at another clock.
+//
+// perf stat counts; where there is none, or it may not count, or the machine has no counters, as most virtual ones, the
+// time by the wall clock is all that is known, and the source says so.
+package baseline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Source says what measured.
+type Source string
+
+// The sources.
+const (
+	Perf      Source = "perf"      // perf stat: instructions and cycles, too
+	WallClock Source = "wallclock" // times alone
+)
+
+// A Baseline is what a command took.
+type Baseline struct {
+	Command      []string `json:"command"`
+	Runs         int      `json:"runs"`
+	Source       Source   `json:"source"`
+	Why          string   `json:"why,omitempty"` // nothing was counted
+	Wall         Spread   `json:"wall_s"`
+	Instructions *Spread  `json:"instructions"`        // null: not counted
+	Cycles       *Spread  `json:"cycles"`              // likewise
+	PerCycle     float64  `json:"per_cycle,omitempty"` // instructions
+	ClockHz      float64  `json:"clock_hz,omitempty"`  // cycles by the time on a processor, in the mean
+}
+
+// A Spread is the mean of some values and the standard deviation of a sample.
+type Spread struct {
+	Mean float64 `json:"mean"`
+	SD   float64 `json:"sd"`
+}
+
+// counts are what one run took.
+type counts struct {
+	wall                 time.Duration
+	counted              bool
+	instructions, cycles float64
+	busy                 time.Duration // on processors
+}
+
+// Measure runs a command so many times, one after the other, with this process's folder and environment, its standard
+// input empty and its output thrown away. The first run that fails is an error of kind Failed; a program that there is
+// not, one of kind NotFound.
+func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err error) {
+	if len(argv) == 0 || runs < 1 {
+		return b, corral.Errorf(corral.Invalid, "nothing is to be run: name a command, and how often")
+	}
+	if _, err := exec.LookPath(argv[0]); err != nil {
+		return b, corral.Errorf(corral.NotFound, "there is no program %q", argv[0])
+	}
+	perf, why := usable(ctx)
+	var all []counts
+	for range runs {
+		c, err := once(ctx, perf, argv)
+		if err != nil {
+			return b, err
+		}
+		all = append(all, c)
+	}
+	b = summary(all)
+	b.Command = argv
+	if b.Source == WallClock {
+		b.Why = why
+		if why == "" {
+			b.Why = "perf counted nothing of it"
+		}
+	}
+	return b, nil
+}
+
+// usable returns perf if it counts instructions here, and else why it does not.
+func usable(ctx context.Context) (perf, why string) {
+	perf, err := exec.LookPath("perf")
+	if err != nil {
+		return "", "there is no perf"
+	}
+	c, err := once(ctx, perf, []string{"true"})
+	switch {
+	case err != nil:
+		return "", "perf does not run: " + err.Error()
+	case !c.counted:
+		return "", "perf counts no instructions here"
+	}
+	return perf, ""
+}
+
+// once runs a command, under perf if there is one.
+func once(ctx context.Context, perf string, argv []string) (c counts, err error) {
+	run := argv
+	var report string
+	if perf != "" {
+		dir, err := os.MkdirTemp("", "corral-baseline-")
+		if err != nil {
+			return c, fmt.Errorf("making a folder for perf's report: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		report = filepath.Join(dir, "stat")
+		run = append([]string{perf, "stat", "-x,", "-e", "instructions,cycles,task-clock", "-o", report, "--"}, argv...)
+	}
+	cmd := exec.CommandContext(ctx, run[0], run[1:]...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	began := time.Now()
+	err = cmd.Run()
+	c.wall = time.Since(began)
+	if err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			return c, corral.Errorf(corral.Failed, "%s: %w", argv[0], err)
+		}
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		return c, corral.Errorf(corral.Failed, "%s: %w: %.200s", argv[0], err, lines[len(lines)-1])
+	}
+	if report != "" {
+		text, err := os.ReadFile(report)
+		if err != nil {
+			return c, fmt.Errorf("reading perf's report: %w", err)
+		}
+		c.read(string(text))
+	}
+	return c, nil
+}
+
+// read takes what perf stat -x, wrote: VALUE,UNIT,EVENT,… in each line, where an event may have a suffix such as :u,
+// and a value that was not counted is in angle brackets. A hybrid processor has a line for each of its sorts of cores.
+func (c *counts) read(text string) {
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSpace(line), ",")
+		if len(f) < 3 {
+			continue
+		}
+		n, err := strconv.ParseFloat(f[0], 64)
+		if err != nil || !(n >= 0) || math.IsInf(n, 1) {
+			continue
+		}
+		event, _, _ := strings.Cut(f[2], ":")
+		if parts := strings.Split(event, "/"); len(parts) > 1 {
+			event = parts[1]
+		}
+		switch event {
+		case "instructions":
+			c.instructions += n
+		case "cycles":
+			c.cycles += n
+		case "task-clock":
+			c.busy += time.Duration(n * float64(time.Millisecond))
+		}
+	}
+	c.counted = c.instructions > 0 && c.cycles > 0
+}
+
+// summary is of runs that all were counted, or else of their times alone.
+func summary(all []counts) Baseline {
+	b := Baseline{Runs: len(all), Source: Perf, Wall: spread(all, func(c counts) float64 { return c.wall.Seconds() })}
+	var instructions, cycles, busy float64
+	for _, c := range all {
+		if !c.counted {
+			b.Source = WallClock
+			return b
+		}
+		instructions, cycles, busy = instructions+c.instructions, cycles+c.cycles, busy+c.busy.Seconds()
+	}
+	executed := spread(all, func(c counts) float64 { return c.instructions })
+	clocked := spread(all, func(c counts) float64 { return c.cycles })
+	b.Instructions, b.Cycles, b.PerCycle = &executed, &clocked, instructions/cycles
+	if busy > 0 {
+		b.ClockHz = cycles / busy
+	}
+	return b
+}
+
+func spread(all []counts, of func(counts) float64) (s Spread) {
+	n := float64(len(all))
+	for _, c := range all {
+		s.Mean += of(c) / n
+	}
+	for _, c := range all {
+		s.SD += (of(c) - s.Mean) * (of(c) - s.Mean)
+	}
+	s.SD = math.Sqrt(s.SD / max(1, n-1))
+	return s
+}

@@ -1,0 +1,83 @@
+package baseline
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// What perf stat wrote on a machine with counters, on one without, and on one with two sorts of cores.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want counts
+	}{
+		"counted": {"# started on Fri Nov 27 22:00:00 2026\n\n2000000,,instructions:u,1000000,100.00,0.80,insn per cycle\n" +
+			"2500000,,cycles:u,1000000,100.00,,\n1.00,msec,task-clock:u,1000000,100.00,0.9,CPUs utilized\n",
+			counts{counted: true, instructions: 2e6, cycles: 2.5e6, busy: time.Millisecond}},
+		"no counters": {"<not supported>,,instructions,0,100.00,,\n<not counted>,,cycles,0,0.00,,\n0.52,msec,task-clock,520000,100.00,,\n",
+			counts{busy: 520 * time.Microsecond}},
+		"two sorts of cores": {"1000,,cpu_core/instructions/u,1,50.00,,\n500,,cpu_atom/instructions/u,1,50.00,,\n" +
+			"900,,cpu_core/cycles/u,1,50.00,,\n100,,cpu_atom/cycles/u,1,50.00,,\n", counts{counted: true, instructions: 1500, cycles: 1000}},
+		"nothing":           {"", counts{}},
+		"what is no number": {"NaN,,instructions,1\n-1,,cycles,1\n+Inf,,cycles,1\na,b\n", counts{}},
+	} {
+		var got counts
+		if got.read(c.text); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("2000000,,instructions:u,1000000,100.00,0.80,insn per cycle\n2500000,,cycles:u,1\n1.00,msec,task-clock:u,1\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		var c counts
+		c.read(text)
+		if !(c.instructions >= 0) || !(c.cycles >= 0) || c.counted != (c.instructions > 0 && c.cycles > 0) {
+			t.Errorf("%+v of %q", c, text)
+		}
+	})
+}
+
+// Means and deviations of runs; where one was not counted only times are known.
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	runs := []counts{
+		{wall: time.Second, counted: true, instructions: 2e9, cycles: 1e9, busy: 500 * time.Millisecond},
+		{wall: 3 * time.Second, counted: true, instructions: 4e9, cycles: 2e9, busy: time.Second},
+	}
+	b := summary(runs)
+	if b.Source != Perf || b.Runs != 2 || b.Wall.Mean != 2 || math.Abs(b.Wall.SD-math.Sqrt2) > 1e-9 ||
+		b.Instructions.Mean != 3e9 || b.PerCycle != 2 || b.ClockHz != 2e9 {
+		t.Errorf("%+v", b)
+	}
+	runs[1].counted = false
+	if b = summary(runs); b.Source != WallClock || b.Instructions != nil || b.PerCycle != 0 || b.Wall.Mean != 2 {
+		t.Errorf("with one that was not counted: %+v", b)
+	}
+}
+
+// A real command is measured by whatever this machine has.
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	b, err := Measure(t.Context(), []string{"true"}, 3)
+	if err != nil || b.Runs != 3 || b.Wall.Mean <= 0 || b.Wall.SD < 0 ||
+		(b.Source == Perf) != (b.Instructions != nil) || (b.Source == WallClock) != (b.Why != "") {
+		t.Errorf("%+v, %v", b, err)
+	}
+	text, err := json.Marshal(b)
+	if err != nil || !strings.Contains(string(text), `"instructions":`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	for want, argv := range map[corral.Kind][]string{corral.Failed: {"false"}, corral.NotFound: {"no-such-program"}, corral.Invalid: nil} {
+		if _, err := Measure(t.Context(), argv, 1); corral.KindOf(err) != want {
+			t.Errorf("%v: %v, want %s", argv, err, want)
+		}
+	}
+}
