@@ -84,6 +84,9 @@ func (o odd) at(within []time.Duration, waits []corral.Wait, now time.Time) (all
 	return all
 }
 
+// few is of how many waits an estimate is hardly one.
+const few = 10
+
 var oddsTable = listing[odd]{
 	id: func(o odd) string { return fmt.Sprint(o.Within) },
 	columns: []column[odd]{
@@ -93,6 +96,9 @@ var oddsTable = listing[odd]{
 		{"probably", func(o odd) any {
 			if !o.Known {
 				return "not known"
+			}
+			if o.Waits < few {
+				return percent(o.Estimate) + " (few waits)"
 			}
 			return percent(o.Estimate)
 		}},

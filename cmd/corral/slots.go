@@ -57,6 +57,7 @@ func offerFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "slots", Usage: "the slots are those of `FILE`, in CSV; may be repeated"},
 		&cli.StringSliceFlag{Name: "site",
 			Usage: "the slots are those that `SITE`'s queue has room for; may be repeated"},
+		&cli.StringFlag{Name: "queue", Usage: "of these sites look at queue `NAME` (default: each site's own)"},
 		&cli.StringFlag{Name: "background", Usage: "the slots are those of a simulated site among the jobs of " +
 			"`WHAT`, a trace in SWF, or lublin:LOAD"},
 		&cli.StringFlag{Name: "queue-policy", Usage: "serve that queue by `POLICY`: fcfs, easy or conservative " +
@@ -84,6 +85,9 @@ func slotSources(c *cli.Context, p *printer) (sources []slot.Source, queues []*q
 		if c.IsSet(flag) {
 			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "it is about the queue of --background")
 		}
+	}
+	if c.IsSet("queue") && len(live) == 0 {
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--queue", "it is about the queues of --site")
 	}
 	if sources, err = liveSources(c, p, live); err != nil {
 		return nil, nil, err
