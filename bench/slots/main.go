@@ -46,6 +46,7 @@ var experiments = []struct {
 	{"greedy", (*desk).greedy},
 	{"prices", (*desk).prices},
 	{"virtual", (*desk).virtual},
+	{"choose", choose},
 	{"offers", (*desk).offers},
 	{"promise", (*desk).promise},
 	{"speed", (*desk).speed},

@@ -39,6 +39,7 @@ func slotsCommand(p *printer) *cli.Command {
 				Flags: append(offerFlags(),
 					&cli.StringFlag{Name: "tradeoff", Value: "0.5", Usage: "weigh cost by `A`, makespan by 1-A: 0 is " +
 						"the shortest makespan, 1 the least cost"},
+					&cli.BoolFlag{Name: "compare", Usage: "print what slots come to beside jobs, a pilot, and prices"},
 					&cli.StringFlag{Name: "deadline", Usage: "end within `D`, such as 6h; a bare number is seconds"},
 					&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40SU"},
 					&cli.DurationFlag{Name: "transfer", Usage: "data takes `D` from one site to another"},
@@ -240,9 +241,19 @@ func planSlots(c *cli.Context, p *printer) error {
 	if problem.Work, err = estimatedWork(c, p, c.Args().First()); err != nil {
 		return err
 	}
+	if c.Bool("compare") && c.String("background") == "" {
+		q, err := onlyQueue(c, p)
+		if err != nil {
+			return err
+		}
+		return compareWays(p, problem.Work, q, in.TradeOff, in.Search)
+	}
 	sources, queues, err := slotSources(c, p)
 	if err != nil {
 		return err
+	}
+	if c.Bool("compare") {
+		return compareWays(p, problem.Work, queues[0], in.TradeOff, in.Search)
 	}
 	if problem.Sites, err = slotted.Ask(sources...); err != nil {
 		return err

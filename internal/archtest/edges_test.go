@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
 	{"api", "embedded/executor", "embedded/link", "ensemble", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "internal/ranking", "selection/ads", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job", "sim/advertiser", "sim/market", "planner/slotted"},
 	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/greedy", "planner/moga", "planner/virtual"},
-	{"bench/rig", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "sim/cloud", "workflow/format"},
+	{"bench/rig", "planner/portfolio", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "sim/cloud", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream", "planner/rehearsal"},
 	{"internal/condorpool", "internal/booking", "internal/ensembles", "internal/gate", "internal/prospect"},
 	{"internal/draft", "internal/reach"},
@@ -85,6 +85,11 @@ var edges = map[string]map[string]string{
 	"planner/slotted": {"cost": "what plans cost", "plan": "workflows", "slot": "what sites offer", root: "error kinds"},
 	"planner/moga": {
 		"cost": "points of a front", "ensemble": "trade-offs", "planner/slotted": "evaluates choices", root: "error kinds",
+	},
+	"planner/portfolio": {
+		"cost": "what candidates come to", "ensemble": "trade-offs", "plan": "workflows", "planner/besteffort": "a candidate",
+		"planner/greedy": "a candidate", "planner/moga": "a candidate", "planner/slotted": "schedules in pilots", "sim/advertiser": "what is free",
+		"sim/market": "what others' waits cost", "sim/queue": "what is known of the site", "slot": "pilots as slots", root: "error kinds",
 	},
 	"planner/virtual": {"cost": "prices", "ensemble": "a penalty's share", "slot": "processor time", root: "error kinds"},
 	"planner/greedy": {
@@ -605,7 +610,7 @@ var edges = map[string]map[string]string{
 	},
 	"bench/slots": {
 		"bench/rig": "how a program begins and ends", "cost": "prices", "ensemble": "trade-offs",
-		"ensemble/recipe": "draws workflows", "internal/queueing": "predicts waits", "plan": "workflows", "planner/virtual": "is compared", "planner/besteffort": "is compared", "planner/greedy": "is compared", "planner/moga": "is compared",
+		"ensemble/recipe": "draws workflows", "internal/queueing": "predicts waits", "plan": "workflows", "planner/virtual": "is compared", "planner/portfolio": "chooses among them", "planner/besteffort": "is compared", "planner/greedy": "is compared", "planner/moga": "is compared",
 		"planner/slotted": "problems", "sim/advertiser": "sites", "sim/market": "sites that price", "sim/chance": "copies of traces", "sim/lublin": "draws jobs",
 		"sim/queue": "plays jobs", "sim/swf": "reads traces", "slot": "what is offered", root: "waits",
 	},
@@ -620,7 +625,7 @@ var edges = map[string]map[string]string{
 		"credential": "whether a site's have expired",
 		"ensemble":   "verb ensemble", "internal/prospect": "verb ensemble", "ensemble/record": "verb ensemble",
 		"internal/booking": "verb slots", "planner/besteffort": "verb slots", "planner/moga": "verb slots",
-		"planner/slotted": "verb slots", "sim/advertiser": "verb slots", "slot": "verb slots", "internal/queueing": "verb site wait", "internal/replica": "verb site slots", "internal/ranking": "verb site rank", "internal/baseline": "verb profile baseline", "planner/virtual": "flag --start-by", "sim/market": "verb site price",
+		"planner/slotted": "verb slots", "sim/advertiser": "verb slots", "slot": "verb slots", "internal/queueing": "verb site wait", "internal/replica": "verb site slots", "internal/ranking": "verb site rank", "internal/baseline": "verb profile baseline", "planner/portfolio": "flag --compare", "planner/virtual": "flag --start-by", "sim/market": "verb site price",
 		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
 		"internal/input": "bounds the files that a command names", "internal/pause": "before it listens again", "internal/personal": "verbs up and down",
 		"internal/picture": "draws plans", "internal/report": "verb report", "internal/shell": "lines for eval", "internal/slurm": "verb shim", "internal/version": "--version", "internal/xdg": "default paths", "packages": "describes archives",

@@ -90,3 +90,10 @@ func (q *Queue) Claim(from, to time.Duration, processors int) bool {
 	q.want(q.plan.now)
 	return true
 }
+
+// Alone returns a copy of a queue to which nobody comes any more of whom it knows.
+func Alone(q *Queue) *Queue {
+	c := q.Clone()
+	c.background, c.arrived = nil, 0
+	return c
+}

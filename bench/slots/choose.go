@@ -1,0 +1,124 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble"
+	"github.com/corral-pilot/corral/ensemble/recipe"
+	"github.com/corral-pilot/corral/planner/moga"
+	"github.com/corral-pilot/corral/planner/portfolio"
+	"github.com/corral-pilot/corral/sim/queue"
+)
+
+// A picker chooses one of the candidates.
+type picker struct {
+	name string
+	ways []portfolio.Way
+}
+
+// The pickers: each way by itself, and the best by forecast of those of a queue alone, and of all.
+var pickers = []picker{
+	{"jobs", []portfolio.Way{portfolio.Jobs}},
+	{"one pilot", []portfolio.Way{portfolio.Pilot}},
+	{"advertised slots", []portfolio.Way{portfolio.Slots}},
+	{"prices", []portfolio.Way{portfolio.Prices}},
+	{"auto, a queue alone", []portfolio.Way{portfolio.Jobs, portfolio.Pilot}},
+	{"auto", []portfolio.Way{portfolio.Jobs, portfolio.Pilot, portfolio.Slots, portfolio.Prices}},
+}
+
+// choose has workflows get their processors in each of the ways at the same instants, and in the one that a forecast
+// says is best: which should a user take? It asserts that the best by forecast is in the mean at most 3 % above the
+// best single way, by J for each α.
+func choose(d *desk) error {
+	base, err := d.lublin(256)
+	if err != nil {
+		return err
+	}
+	n := d.pick(30, 50)
+	d.printf("\nWays to get processors, 100 tasks of 13 processors on 256, %s, %d instants; ratios to jobs, and J:\n\n",
+		base.name, n)
+	d.printf("| load | α | way | makespan | cost | J | chosen |\n|---|---|---|---|---|---|---|\n")
+	for _, load := range []float64{0.65, 0.85} {
+		states := base.loaded(load).states(n)
+		for _, alpha := range alphas {
+			if err := chosen(d, states, load, alpha); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// chosen prints and asserts it for one load and one α.
+func chosen(d *desk, states []*queue.Queue, load float64, alpha ensemble.Share) error {
+	pairs, weights := make([][]pair, len(pickers)), make([]float64, len(pickers))
+	taken := make([]map[portfolio.Way]int, len(pickers))
+	for k, q := range states {
+		w := recipe.Levels(typical, uint64(k))
+		c, err := at(w, q)
+		if err != nil {
+			return err
+		}
+		all, err := portfolio.Candidates(w, q, unit, alpha, moga.Options{Seed: 1})
+		if err != nil {
+			return err
+		}
+		jobs, err := c.effort()
+		if err != nil {
+			return err
+		}
+		for i, p := range pickers {
+			one := portfolio.Choose(p.of(all), all[0].Point, alpha)
+			came := outcome(one, q, jobs)
+			pairs[i] = append(pairs[i], pair{came, jobs})
+			weights[i] += portfolio.Weigh(came, jobs, alpha) / float64(len(states))
+			if taken[i] == nil {
+				taken[i] = map[portfolio.Way]int{}
+			}
+			taken[i][one.Way]++
+		}
+	}
+	for i, p := range pickers {
+		d.printf("| %.2f | %s | %s | %s | %.3f | %.3f | %v |\n", load, alpha, p.name, ratioOf(pairs[i], makespans),
+			ratioOf(pairs[i], costs).value, weights[i], taken[i])
+	}
+	if best := slices.Min(weights[:4]); weights[5] > 1.03*best {
+		d.breaks("at %.2f load with α = %s the best by forecast has a J of %.3f, and the best way one of %.3f",
+			load, alpha, weights[5], best)
+	}
+	return nil
+}
+
+// of are the candidates that a picker may take.
+func (p picker) of(all []portfolio.Candidate) (some []portfolio.Candidate) {
+	for _, c := range all {
+		if slices.Contains(p.ways, c.Way) {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// outcome is what came of a candidate among those who come later. What is reserved is kept. A pilot is submitted to a
+// copy of the queue and starts when the copy has it start: what was planned for it stands as long as nobody asks for
+// less time than he takes, and those who end early let it start before. Jobs were simulated by the desk, with all who
+// came later.
+func outcome(c portfolio.Candidate, q *queue.Queue, jobs cost.Point) cost.Point {
+	switch c.Way {
+	case portfolio.Jobs:
+		return jobs
+	case portfolio.Pilot:
+		const ours = -5 // the user of no other job
+		came, after := c.Point, q.Clone()
+		after.Submit(queue.Job{User: ours, Processors: c.Width, Requested: c.Length, Runtime: c.Length})
+		after.Advance(q.Now()+c.Makespan, func(j queue.Job, at time.Duration) {
+			if j.User == ours {
+				came.Makespan = at - q.Now() + c.Length
+			}
+		})
+		return came
+	}
+	return c.Point
+}

@@ -1,0 +1,81 @@
+package main
+
+// slots plan --compare says in which way a workflow should get its processors at a site: it plays each on what is
+// known of the queue (planner/portfolio). A real site sells neither slots nor prices; there they say what a
+// reservation, which an administrator may make, would be worth.
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble"
+	"github.com/corral-pilot/corral/internal/booking"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner/moga"
+	"github.com/corral-pilot/corral/planner/portfolio"
+	"github.com/corral-pilot/corral/sim/queue"
+)
+
+// A way is a line of the comparison.
+type way struct {
+	Way      portfolio.Way  `json:"way"`
+	Width    int            `json:"width,omitempty"` // of a pilot: cpus
+	Makespan corral.Seconds `json:"makespan_s"`
+	Cost     cost.Amount    `json:"cost"`
+	Weight   float64        `json:"weight"` // by the trade-off, beside jobs, which have 1
+	Best     bool           `json:"best"`
+}
+
+// compareWays prints what each way comes to in a queue.
+func compareWays(p *printer, w plan.Work, q *queue.Queue, tradeoff ensemble.Share, o moga.Options) error {
+	all, err := portfolio.Candidates(w, q, hourPrice, tradeoff, o)
+	if err != nil {
+		return err
+	}
+	// Jobs come first, and are what the others are weighed against, with what they are expected to take: it is too
+	// good, as whoever comes later may overtake them, so that the others are not praised for what nobody knows.
+	best := portfolio.Choose(all, all[0].Point, tradeoff)
+	var ways []way
+	for _, c := range all {
+		ways = append(ways, way{
+			Way: c.Way, Width: c.Width, Makespan: corral.Seconds(c.Makespan),
+			Cost:   cost.Amount{Money: c.Cost, Unit: booking.Unit},
+			Weight: portfolio.Weigh(c.Point, all[0].Point, tradeoff), Best: c == best,
+		})
+	}
+	return list(p, ways, wayTable)
+}
+
+// onlyQueue is the queue of the one site that is compared on. Advertised slots say nothing of the jobs that wait, and a
+// comparison of ways at two sites would have to say for each way at which of them.
+func onlyQueue(c *cli.Context, p *printer) (*queue.Queue, error) {
+	live := c.StringSlice("site")
+	if len(live) != 1 || len(c.StringSlice("slots")) > 0 {
+		return nil, corral.ErrorAt(corral.Invalid, "--compare", "ways are compared at one --site, or by --background")
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return nil, err
+	}
+	return seenQueue(c, p, cl, live[0])
+}
+
+var wayTable = listing[way]{
+	id: func(w way) string { return string(w.Way) },
+	columns: []column[way]{
+		{"way", func(w way) any { return w.Way }},
+		{"cpus", func(w way) any { return unless(w.Width) }},
+		{"makespan", func(w way) any { return brief(w.Makespan) }},
+		{"cost", func(w way) any { return priced(w.Cost) }},
+		{"weight", func(w way) any { return fmt.Sprintf("%.3f", w.Weight) }},
+		{"best", func(w way) any {
+			if w.Best {
+				return "best"
+			}
+			return ""
+		}},
+	},
+}
