@@ -36,7 +36,7 @@ func choose(d *desk) error {
 	if err != nil {
 		return err
 	}
-	n := d.pick(30, 50)
+	const n = 50
 	d.printf("\nWays to get processors, 100 tasks of 13 processors on 256, %s, %d instants; ratios to jobs, and J:\n\n",
 		base.name, n)
 	d.printf("| load | α | way | makespan | cost | J | chosen |\n|---|---|---|---|---|---|---|\n")
@@ -51,10 +51,9 @@ func choose(d *desk) error {
 	return nil
 }
 
-// chosen prints and asserts it for one load and one α.
+// chosen prints and asserts it for one load and one α. Behind the pickers is what the planner's pilots come to.
 func chosen(d *desk, states []*queue.Queue, load float64, alpha ensemble.Share) error {
-	pairs, weights := make([][]pair, len(pickers)), make([]float64, len(pickers))
-	taken := make([]map[portfolio.Way]int, len(pickers))
+	rows := make([]played, len(pickers)+1)
 	for k, q := range states {
 		w := recipe.Levels(typical, uint64(k))
 		c, err := at(w, q)
@@ -71,24 +70,52 @@ func chosen(d *desk, states []*queue.Queue, load float64, alpha ensemble.Share) 
 		}
 		for i, p := range pickers {
 			one := portfolio.Choose(p.of(all), all[0].Point, alpha)
-			came := outcome(one, q, jobs)
-			pairs[i] = append(pairs[i], pair{came, jobs})
-			weights[i] += portfolio.Weigh(came, jobs, alpha) / float64(len(states))
-			if taken[i] == nil {
-				taken[i] = map[portfolio.Way]int{}
-			}
-			taken[i][one.Way]++
+			rows[i].add(outcome(one, q, jobs), jobs, one.Way)
 		}
+		stairs, err := staircase(w, q, alpha)
+		if err != nil {
+			return err
+		}
+		rows[len(pickers)].add(stairs, jobs, "staircase")
 	}
-	for i, p := range pickers {
-		d.printf("| %.2f | %s | %s | %s | %.3f | %.3f | %v |\n", load, alpha, p.name, ratioOf(pairs[i], makespans),
-			ratioOf(pairs[i], costs).value, weights[i], taken[i])
+	var weights []float64
+	for i, row := range rows {
+		name := "staircase of pilots"
+		if i < len(pickers) {
+			name = pickers[i].name
+		}
+		weights = append(weights, row.weight(alpha))
+		d.printf("| %.2f | %s | %s | %s | %.3f | %.3f | %v |\n", load, alpha, name, ratioOf(row.pairs, makespans),
+			ratioOf(row.pairs, costs).value, weights[i], row.taken)
 	}
 	if best := slices.Min(weights[:4]); weights[5] > 1.03*best {
 		d.breaks("at %.2f load with α = %s the best by forecast has a J of %.3f, and the best way one of %.3f",
 			load, alpha, weights[5], best)
 	}
 	return nil
+}
+
+// played is what came of one choice at all instants.
+type played struct {
+	pairs []pair
+	taken map[portfolio.Way]int // how often each way was
+}
+
+// add adds an instant.
+func (p *played) add(came, jobs cost.Point, way portfolio.Way) {
+	if p.taken == nil {
+		p.taken = map[portfolio.Way]int{}
+	}
+	p.pairs = append(p.pairs, pair{came, jobs})
+	p.taken[way]++
+}
+
+// weight is J in the mean.
+func (p *played) weight(alpha ensemble.Share) (mean float64) {
+	for _, x := range p.pairs {
+		mean += portfolio.Weigh(x.plan, x.best, alpha) / float64(len(p.pairs))
+	}
+	return mean
 }
 
 // of are the candidates that a picker may take.
