@@ -524,7 +524,7 @@ var edges = map[string]map[string]string{
 		root: "sites, waits",
 	},
 	"internal/baseline": {root: "error kinds"},
-	"internal/replica": {"sim/queue": "what it makes", root: "backlogs"},
+	"internal/replica":  {"sim/queue": "what it makes", root: "backlogs"},
 	"internal/server/orphans": {
 		"api": "the contract", "gridsite": "asks sites what they have", "internal/gate": "tags, tokens",
 		"internal/order": "what pilots were told", "internal/reach": "the way to sites",
