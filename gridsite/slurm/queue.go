@@ -156,8 +156,8 @@ func addJobs(q *corral.Backlog, out string) error {
 	return nil
 }
 
-// spanOf reads squeue's [DAYS-][[HOURS:]MINUTES:]SECONDS, of which a minute and more has two numbers at least; 0 is no
-// limit.
+// spanOf reads a time of Slurm's tools, [DAYS-][[HOURS:]MINUTES:]SECONDS, of which squeue writes a minute and more with
+// two numbers at least; 0 is no limit.
 func spanOf(s string) (corral.Seconds, error) {
 	if slices.Contains(noLimit, s) || s == "NOT_SET" || s == "Partition_Limit" || s == "INVALID" {
 		return 0, nil

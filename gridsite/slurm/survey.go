@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
@@ -101,7 +100,7 @@ func parsePartition(line string) (partition, error) {
 		p.qos = qos
 	}
 	var err error
-	if p.MaxWalltime, err = timeOf(values["MaxTime"]); err != nil {
+	if p.MaxWalltime, err = spanOf(values["MaxTime"]); err != nil {
 		return p, fmt.Errorf("MaxTime of partition %s: %w", p.Name, err)
 	}
 	for _, limit := range []struct {
@@ -132,26 +131,6 @@ func count(s string) (int, error) {
 		return 0, fmt.Errorf("%q is not a number", gridsite.OneLine(s))
 	}
 	return int(n), nil
-}
-
-// span is how Slurm writes a time: [DAYS-]HOURS:MINUTES:SECONDS.
-var span = regexp.MustCompile(`^(?:(\d{1,5})-)?(\d{1,2}):(\d{2}):(\d{2})$`)
-
-// timeOf reads a limit of time; 0 is none.
-func timeOf(s string) (corral.Seconds, error) {
-	if slices.Contains(noLimit, s) {
-		return 0, nil
-	}
-	f := span.FindStringSubmatch(s)
-	if f == nil {
-		return 0, fmt.Errorf("%q is not a time", gridsite.OneLine(s))
-	}
-	var span time.Duration
-	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
-		n, _ := strconv.Atoi("0" + f[i+1]) // a few digits, or none
-		span += time.Duration(n) * unit
-	}
-	return corral.Seconds(span), nil
 }
 
 // addNodes adds to the partitions what their nodes have, from sinfo's PARTITION|CPUS|MEMORY|GRES|NODES: one line for

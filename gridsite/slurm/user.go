@@ -246,7 +246,7 @@ func parsePolicy(f []string, names [4]string, whose string) (limits policy, err 
 		most := int64(n)
 		if i == maxWalltime {
 			var d corral.Seconds
-			d, err = timeOf(text)
+			d, err = spanOf(text)
 			most = int64(d)
 		}
 		if err != nil {
