@@ -122,12 +122,6 @@ func ShortName(host string) string {
 
 // Nodes is how many nodes one of a site's queues has, the default one if none is named; 0 if that is not known.
 func (s Site) Nodes(queue string) int {
-	if s.Facts != nil {
-		for _, q := range s.Facts.Queues {
-			if q.Name == queue || queue == "" && q.Default {
-				return q.Nodes
-			}
-		}
-	}
-	return 0
+	q, _ := s.Facts.In(queue)
+	return q.Nodes
 }

@@ -187,6 +187,18 @@ type SiteQueue struct {
 	CPUMemoryMiB int `json:"cpu_memory_mib,omitempty"`
 }
 
+// In returns what was found out of a queue, the default one if none is named. known is false if nothing was.
+func (f *SiteFacts) In(queue string) (q SiteQueue, known bool) {
+	if f != nil {
+		for _, q := range f.Queues {
+			if q.Name == queue || queue == "" && q.Default {
+				return q, true
+			}
+		}
+	}
+	return q, false
+}
+
 // Terminal reports whether no event can move a site out of s.
 func (s SiteState) Terminal() bool { return s == SiteDeleted }
 

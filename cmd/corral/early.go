@@ -7,7 +7,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -56,7 +55,8 @@ func startingBy(
 			}
 			return 1 // as good as any other
 		}
-		early, err := virtual.Plan(0, wanted, walltimeLimit(site, in.Queue), chances)
+		queue, _ := site.Facts.In(cmp.Or(in.Queue, site.Queue))
+		early, err := virtual.Plan(0, wanted, time.Duration(queue.MaxWalltime), chances)
 		if err != nil {
 			return g, err
 		}
@@ -83,19 +83,4 @@ func inTime(d time.Duration) string {
 		return "now"
 	}
 	return "in " + brief(corral.Seconds(d))
-}
-
-// walltimeLimit is that of the queue that a pilot goes to; 0: none is known.
-func walltimeLimit(s corral.Site, queue string) time.Duration {
-	if s.Facts == nil {
-		return 0
-	}
-	name := cmp.Or(queue, s.Queue)
-	i := slices.IndexFunc(s.Facts.Queues, func(q corral.SiteQueue) bool {
-		return q.Name == name || name == "" && q.Default
-	})
-	if i < 0 {
-		return 0
-	}
-	return time.Duration(s.Facts.Queues[i].MaxWalltime)
 }

@@ -49,16 +49,11 @@ func seenQueue(c *cli.Context, p *printer, cl *api.Client, ref string) (*queue.Q
 // limits are those of the queue that is looked at, as far as they are known.
 func limits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, error) {
 	site, err := cl.Site(c.Context, ref)
-	if err != nil || site.Facts == nil {
+	if err != nil {
 		return corral.SiteQueue{}, err
 	}
-	name := cmp.Or(c.String("queue"), site.Queue)
-	for _, q := range site.Facts.Queues {
-		if q.Name == name || name == "" && q.Default {
-			return q, nil
-		}
-	}
-	return corral.SiteQueue{}, nil
+	q, _ := site.Facts.In(cmp.Or(c.String("queue"), site.Queue))
+	return q, nil
 }
 
 // liveSlots returns what a real site has room for, with times from now on. None is longer than the queue lets a job be,

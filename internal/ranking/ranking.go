@@ -219,13 +219,10 @@ func (in Asked) queue(s corral.Site, node corral.Resources) (q corral.SiteQueue,
 	case s.Facts == nil || len(s.Facts.Queues) == 0:
 		return corral.SiteQueue{Name: s.Queue}, ""
 	}
-	i := slices.IndexFunc(s.Facts.Queues, func(q corral.SiteQueue) bool {
-		return q.Name == s.Queue || s.Queue == "" && q.Default
-	})
-	if i < 0 {
+	q, known := s.Facts.In(s.Queue)
+	if !known {
 		return q, fmt.Sprintf("the queue: there is no %q", s.Queue)
 	}
-	q = s.Facts.Queues[i]
 	if q.Closed != "" {
 		return q, "the queue: " + q.Closed
 	}

@@ -83,12 +83,9 @@ func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 // defaultQueue returns the name of the queue that a site gives to jobs which name none; empty if that is not known.
 func (t *Tx) defaultQueue(id corral.SiteID) (string, error) {
 	s, err := t.Site(id)
-	if err != nil || s.Facts == nil {
+	if err != nil {
 		return "", err
 	}
-	i := slices.IndexFunc(s.Facts.Queues, func(q corral.SiteQueue) bool { return q.Default })
-	if i < 0 {
-		return "", nil
-	}
-	return s.Facts.Queues[i].Name, nil
+	q, _ := s.Facts.In("")
+	return q.Name, nil
 }
