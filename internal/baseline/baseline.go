@@ -7,16 +7,17 @@
 package baseline
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -117,18 +118,13 @@ func once(ctx context.Context, perf string, argv []string) (c counts, err error)
 		report = filepath.Join(dir, "stat")
 		run = append([]string{perf, "stat", "-x,", "-e", "instructions,cycles,task-clock", "-o", report, "--"}, argv...)
 	}
-	cmd := exec.CommandContext(ctx, run[0], run[1:]...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	began := time.Now()
-	err = cmd.Run()
-	c.wall = time.Since(began)
+	said, err := c.time(exec.CommandContext(ctx, run[0], run[1:]...))
 	if err != nil {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
 			return c, corral.Errorf(corral.Failed, "%s: %w", argv[0], err)
 		}
-		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		lines := strings.Split(strings.TrimSpace(said), "\n")
 		return c, corral.Errorf(corral.Failed, "%s: %w: %.200s", argv[0], err, lines[len(lines)-1])
 	}
 	if report != "" {
@@ -139,6 +135,53 @@ func once(ctx context.Context, perf string, argv []string) (c counts, err error)
 		c.read(string(text))
 	}
 	return c, nil
+}
+
+// grace is how long what a command has left behind may hold its standard error open.
+const grace = time.Second
+
+// time runs a command in a group of its own, which ends with it if it is interrupted: perf alone would leave what it
+// counts running. It returns the end of what was said on standard error. Nobody waits for what a command leaves behind.
+func (c *counts) time(cmd *exec.Cmd) (said string, err error) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer ours.Close()
+	cmd.Stderr = theirs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	began := time.Now()
+	err = cmd.Start()
+	theirs.Close()
+	if err != nil {
+		return "", err
+	}
+	var end last
+	read := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(&end, ours)
+		close(read)
+	}()
+	err = cmd.Wait()
+	c.wall = time.Since(began)
+	if err == nil {
+		ours.Close()
+	} else {
+		_ = ours.SetReadDeadline(time.Now().Add(grace))
+	}
+	<-read
+	return string(end), err
+}
+
+// A last is the end of what was written: a command may write without end.
+type last []byte
+
+func (l *last) Write(p []byte) (int, error) {
+	const kept = 1024
+	all := append(*l, p[max(0, len(p)-kept):]...)
+	*l = append((*l)[:0], all[max(0, len(all)-kept):]...)
+	return len(p), nil
 }
 
 // read takes what perf stat -x, wrote: VALUE,UNIT,EVENT,… in each line, where an event may have a suffix such as :u,

@@ -1,9 +1,16 @@
 package baseline
 
 import (
+	"context"
 	"encoding/json"
 	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,5 +86,48 @@ func TestMeasure(t *testing.T) {
 		if _, err := Measure(t.Context(), argv, 1); corral.KindOf(err) != want {
 			t.Errorf("%v: %v, want %s", argv, err, want)
 		}
+	}
+}
+
+// What a command leaves behind is not waited for, the end of what it says is told, however much that is, and a command
+// that is interrupted ends with all that it has started.
+func TestTime(t *testing.T) {
+	t.Parallel()
+	var c counts
+	behind := filepath.Join(t.TempDir(), "behind")
+	if _, err := c.time(exec.CommandContext(t.Context(), "sh", "-c", "sleep 600 & echo $! >"+behind)); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(behind); err != nil {
+		t.Error(err)
+	} else if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
+		t.Errorf("%q did not stay: %v", text, err)
+	}
+	said, err := c.time(exec.CommandContext(t.Context(), "sh", "-c", "yes | head -c 1000000 >&2; echo why >&2; exit 3"))
+	if err == nil || len(said) > 1024 || !strings.HasSuffix(said, "y\nwhy\n") {
+		t.Errorf("%d bytes, %.100q, %v", len(said), said, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	left := filepath.Join(t.TempDir(), "left")
+	go func() {
+		for ctx.Err() == nil {
+			if text, err := os.ReadFile(left); err == nil && len(text) > 0 {
+				cancel()
+			}
+		}
+	}()
+	if _, err = c.time(exec.CommandContext(ctx, "sh", "-c", "sleep 600 & echo $! >"+left+"; wait")); err == nil {
+		t.Error("an interrupted command has ended well")
+	}
+	text, err := os.ReadFile(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := filepath.Join("/proc", strings.TrimSpace(string(text)), "stat")
+	for { // until it is gone, or is only to be reaped
+		if s, err := os.ReadFile(stat); err != nil || strings.Contains(string(s), ") Z ") {
+			return
+		}
+		runtime.Gosched()
 	}
 }
