@@ -241,19 +241,12 @@ func planSlots(c *cli.Context, p *printer) error {
 	if problem.Work, err = estimatedWork(c, p, c.Args().First()); err != nil {
 		return err
 	}
-	if c.Bool("compare") && c.String("background") == "" {
-		q, err := onlyQueue(c, p)
-		if err != nil {
-			return err
-		}
-		return compareWays(p, problem.Work, q, in.TradeOff, in.Search)
+	if c.Bool("compare") {
+		return compareWays(c, p, problem.Work, in)
 	}
 	sources, queues, err := slotSources(c, p)
 	if err != nil {
 		return err
-	}
-	if c.Bool("compare") {
-		return compareWays(p, problem.Work, queues[0], in.TradeOff, in.Search)
 	}
 	if problem.Sites, err = slotted.Ask(sources...); err != nil {
 		return err

@@ -11,10 +11,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/internal/booking"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner/moga"
 	"github.com/corral-pilot/corral/planner/portfolio"
 	"github.com/corral-pilot/corral/sim/queue"
 )
@@ -29,21 +27,31 @@ type way struct {
 	Best     bool           `json:"best"`
 }
 
-// compareWays prints what each way comes to in a queue.
-func compareWays(p *printer, w plan.Work, q *queue.Queue, tradeoff ensemble.Share, o moga.Options) error {
-	all, err := portfolio.Candidates(w, q, hourPrice, tradeoff, o)
+// compareWays prints what each way comes to in the queue that the flags name.
+func compareWays(c *cli.Context, p *printer, w plan.Work, in booking.Asked) error {
+	for _, flag := range []string{"deadline", "budget", "transfer"} {
+		if c.IsSet(flag) {
+			return corral.ErrorAt(corral.Invalid, "--"+flag, "ways are compared at one site, and by --tradeoff alone")
+		}
+	}
+	q, err := onlyQueue(c, p)
 	if err != nil {
 		return err
 	}
+	all, err := portfolio.Candidates(w, q, hourPrice, in.TradeOff, in.Search)
+	if err != nil {
+		return err
+	}
+	p.say("jobs are taken to begin as soon as there is room: a batch system takes seconds more for each")
 	// Jobs come first, and are what the others are weighed against, with what they are expected to take: it is too
 	// good, as whoever comes later may overtake them, so that the others are not praised for what nobody knows.
-	best := portfolio.Choose(all, all[0].Point, tradeoff)
+	best := portfolio.Choose(all, all[0].Point, in.TradeOff)
 	var ways []way
 	for _, c := range all {
 		ways = append(ways, way{
 			Way: c.Way, Width: c.Width, Makespan: corral.Seconds(c.Makespan),
 			Cost:   cost.Amount{Money: c.Cost, Unit: booking.Unit},
-			Weight: portfolio.Weigh(c.Point, all[0].Point, tradeoff), Best: c == best,
+			Weight: portfolio.Weigh(c.Point, all[0].Point, in.TradeOff), Best: c == best,
 		})
 	}
 	return list(p, ways, wayTable)
@@ -52,6 +60,13 @@ func compareWays(p *printer, w plan.Work, q *queue.Queue, tradeoff ensemble.Shar
 // onlyQueue is the queue of the one site that is compared on. Advertised slots say nothing of the jobs that wait, and a
 // comparison of ways at two sites would have to say for each way at which of them.
 func onlyQueue(c *cli.Context, p *printer) (*queue.Queue, error) {
+	if c.String("background") != "" {
+		_, queues, err := slotSources(c, p)
+		if err != nil {
+			return nil, err
+		}
+		return queues[0], nil
+	}
 	live := c.StringSlice("site")
 	if len(live) != 1 || len(c.StringSlice("slots")) > 0 {
 		return nil, corral.ErrorAt(corral.Invalid, "--compare", "ways are compared at one --site, or by --background")

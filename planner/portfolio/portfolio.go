@@ -133,11 +133,14 @@ func Weigh(p, jobs cost.Point, alpha ensemble.Share) float64 {
 }
 
 // Choose returns the candidate with the least J beside what jobs come to, of equal ones the fastest, and the first of
-// those. all has one at least.
+// those; but a pilot rather than jobs that are no better, since a batch system takes its time for each of them. all has
+// one at least.
 func Choose(all []Candidate, jobs cost.Point, alpha ensemble.Share) Candidate {
 	best, least := all[0], Weigh(all[0].Point, jobs, alpha)
 	for _, c := range all[1:] {
-		if j := Weigh(c.Point, jobs, alpha); j < least || j == least && c.Makespan < best.Makespan {
+		j := Weigh(c.Point, jobs, alpha)
+		easier := best.Way == Jobs && c.Way == Pilot && c.Makespan == best.Makespan
+		if j < least || j == least && (easier || c.Makespan < best.Makespan) {
 			best, least = c, j
 		}
 	}

@@ -100,6 +100,10 @@ func TestChoose(t *testing.T) {
 		if got := portfolio.Choose(equal, jobs, ensemble.Whole); got.Way != portfolio.Prices {
 			t.Errorf("of two that cost the same the slower is chosen: %s", got.Way)
 		}
+		like := []portfolio.Candidate{all[0], {Way: portfolio.Pilot, Point: jobs}}
+		if got := portfolio.Choose(like, jobs, alpha); got.Way != portfolio.Pilot {
+			t.Errorf("jobs that are no better than a pilot are chosen: %s", got.Way)
+		}
 		if got := portfolio.Choose(all[:2], jobs, alpha); got.Way != want[1] {
 			t.Errorf("with %s on a queue alone: %s, want %s", alpha, got.Way, want[1])
 		}
