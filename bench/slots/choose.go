@@ -60,7 +60,7 @@ func chosen(d *desk, states []*queue.Queue, load float64, alpha ensemble.Share) 
 		if err != nil {
 			return err
 		}
-		all, err := portfolio.Candidates(w, q, unit, alpha, moga.Options{Seed: 1})
+		all, err := portfolio.Candidates(w, portfolio.Site{Queue: q, Price: unit}, alpha, moga.Options{Seed: 1})
 		if err != nil {
 			return err
 		}

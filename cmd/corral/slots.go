@@ -40,6 +40,8 @@ func slotsCommand(p *printer) *cli.Command {
 					&cli.StringFlag{Name: "tradeoff", Value: "0.5", Usage: "weigh cost by `A`, makespan by 1-A: 0 is " +
 						"the shortest makespan, 1 the least cost"},
 					&cli.BoolFlag{Name: "compare", Usage: "print what slots come to beside jobs, a pilot, and prices"},
+					&cli.DurationFlag{Name: "job-overhead", Value: time.Second,
+						Usage: "with --compare: a job takes `D` beside its task"},
 					&cli.StringFlag{Name: "deadline", Usage: "end within `D`, such as 6h; a bare number is seconds"},
 					&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40SU"},
 					&cli.DurationFlag{Name: "transfer", Usage: "data takes `D` from one site to another"},

@@ -34,15 +34,18 @@ func compareWays(c *cli.Context, p *printer, w plan.Work, in booking.Asked) erro
 			return corral.ErrorAt(corral.Invalid, "--"+flag, "ways are compared at one site, and by --tradeoff alone")
 		}
 	}
-	q, err := onlyQueue(c, p)
+	at := portfolio.Site{Price: hourPrice, Job: c.Duration("job-overhead")}
+	if at.Job < 0 {
+		return corral.ErrorAt(corral.Invalid, "--job-overhead", "%s is negative", at.Job)
+	}
+	var err error
+	if at.Queue, err = onlyQueue(c, p); err != nil {
+		return err
+	}
+	all, err := portfolio.Candidates(w, at, in.TradeOff, in.Search)
 	if err != nil {
 		return err
 	}
-	all, err := portfolio.Candidates(w, q, hourPrice, in.TradeOff, in.Search)
-	if err != nil {
-		return err
-	}
-	p.say("jobs are taken to begin as soon as there is room: a batch system takes seconds more for each")
 	// Jobs come first, and are what the others are weighed against, with what they are expected to take: it is too
 	// good, as whoever comes later may overtake them, so that the others are not praised for what nobody knows.
 	best := portfolio.Choose(all, all[0].Point, in.TradeOff)

@@ -15,6 +15,7 @@
 package portfolio
 
 import (
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -50,11 +51,17 @@ type Candidate struct {
 	Length     time.Duration // for how long it is held
 }
 
-// Candidates simulates all ways at a site whose queue is this; the first is jobs. α is what slots and prices are chosen
-// by. Errors are those of slotted.New: a task that is wider than the site, say.
-func Candidates(
-	w plan.Work, q *queue.Queue, price cost.Money, alpha ensemble.Share, o moga.Options,
-) ([]Candidate, error) {
+// A Site is where processors are to be had.
+type Site struct {
+	Queue *queue.Queue  // as it is by now
+	Price cost.Money    // of a processor for an hour
+	Job   time.Duration // that a job takes beside its task, from when there is room for it until the end is seen
+}
+
+// Candidates simulates all ways at a site; the first is jobs. α is what slots and prices are chosen by. Errors are
+// those of slotted.New: a task that is wider than the site, say.
+func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]Candidate, error) {
+	q, price := at.Queue, at.Price
 	offers := &advertiser.Site{Name: "site", Queue: q, Price: price}
 	sites, err := slotted.Ask(offers)
 	if err != nil {
@@ -66,7 +73,12 @@ func Candidates(
 		return nil, err
 	}
 	jobs := Candidate{Way: Jobs, Point: cost.Point{Cost: slotted.Work(w, price)}}
-	if jobs.Makespan, err = besteffort.Run(p, []*queue.Queue{queue.Alone(q)}); err != nil {
+	each := p
+	each.Work.Tasks = slices.Clone(w.Tasks)
+	for i := range each.Work.Tasks {
+		each.Work.Tasks[i].Runtime += at.Job
+	}
+	if jobs.Makespan, err = besteffort.Run(each, []*queue.Queue{queue.Alone(q)}); err != nil {
 		return nil, err
 	}
 	pilots, err := Pilots(w, q, price)

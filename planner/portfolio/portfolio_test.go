@@ -53,7 +53,7 @@ func job(processors int, length time.Duration) queue.Job {
 func TestCandidates(t *testing.T) {
 	t.Parallel()
 	q := busy(4, job(4, h), job(4, 2*h))
-	all, err := portfolio.Candidates(chain(t, 3), q, su, 0, moga.Options{Seed: 1})
+	all, err := portfolio.Candidates(chain(t, 3), portfolio.Site{Queue: q, Price: su}, 0, moga.Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +73,10 @@ func TestCandidates(t *testing.T) {
 	}
 	if len(seen) != len(want) || all[0].Way != portfolio.Jobs {
 		t.Errorf("candidates %+v", all)
+	}
+	slow, err := portfolio.Candidates(chain(t, 3), portfolio.Site{Queue: q, Price: su, Job: time.Minute}, 0, moga.Options{Seed: 1})
+	if err != nil || slow[0].Point != (cost.Point{Makespan: 6*h + 3*time.Minute, Cost: 6 * su}) || slow[1] != all[1] {
+		t.Errorf("with a minute more for each job: %+v, %v", slow, err)
 	}
 	if now := q.Now(); now != 0 || q.Waiting() != 1 {
 		t.Error("the queue is another by now")
@@ -112,7 +116,7 @@ func TestChoose(t *testing.T) {
 
 func TestTooWide(t *testing.T) {
 	t.Parallel()
-	if _, err := portfolio.Candidates(chain(t, 1), busy(1), su, 0, moga.Options{Seed: 1}); corral.KindOf(err) != corral.Unsatisfiable {
+	if _, err := portfolio.Candidates(chain(t, 1), portfolio.Site{Queue: busy(1), Price: su}, 0, moga.Options{Seed: 1}); corral.KindOf(err) != corral.Unsatisfiable {
 		t.Errorf("a task of two processors on one: %v", err)
 	}
 }
