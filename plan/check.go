@@ -62,6 +62,9 @@ func (q *Queue) check() error {
 	if least < 0 || q.Speed < 0 || q.Price < 0 {
 		return errors.New("a limit, its speed or its price is below 0")
 	}
+	if err := checkRoom(q.Room); err != nil {
+		return err
+	}
 	for i, w := range q.Waits {
 		if w.Planned < 0 || len(w.Waits) > 0 && w.Waits[0] < 0 || !slices.IsSorted(w.Waits) {
 			return fmt.Errorf("waits[%d]: they are below 0, or not in order", i)

@@ -12,8 +12,10 @@ import (
 
 // Evidence is what speaks for a plan beyond its estimates: what simulations of it say, and what they rest on.
 type Evidence struct {
+	Algorithm  Algorithm   `json:"algorithm,omitempty"`  // by which it was sought; empty, in older plans: staircase
 	Confidence *Confidence `json:"confidence,omitempty"` // only if one was asked for, with a deadline
 	Comparison []Rival     `json:"comparison,omitempty"` // only if it was asked for; the plan itself is the first
+	Contest    []Entrant   `json:"contest,omitempty"`    // only of Auto: what each algorithm's plan came to
 	Assumed    *Assumed    `json:"assumed,omitempty"`    // nil: it was not written down
 	Asked      Asked       `json:"asked,omitzero"`
 }
@@ -34,6 +36,17 @@ type Rival struct {
 	Waste      float64        `json:"waste"`
 	Requests   int            `json:"requests"` // jobs submitted to sites
 	Finished   float64        `json:"finished"` // share of outcomes in which the workflow was completed
+}
+
+// An Entrant is an algorithm whose plan was played, and what it came to in outcomes that were the same for all.
+type Entrant struct {
+	Algorithm Algorithm      `json:"algorithm"`
+	Makespan  corral.Seconds `json:"makespan_s"` // the median of outcomes in which all tasks were done
+	Cost      cost.Amount    `json:"cost"`       // the mean
+	Missed    float64        `json:"missed"`     // share of outcomes that were late, too dear, or not done
+	Weight    float64        `json:"weight"`     // by the goal's trade-off, where the staircase has 1
+	Won       bool           `json:"won,omitempty"`
+	Why       string         `json:"why_not,omitempty"` // it made no plan
 }
 
 // Assumed is what a plan was made with, so that it can be played, and checked, without the corrald that made it.
@@ -74,6 +87,7 @@ type Queue struct {
 	Period  corral.Seconds `json:"billed_period_s,omitempty"`
 	Left    *cost.Money    `json:"left,omitempty"` // of the account's allocation
 	Waits   []ShapeWaits   `json:"waits"`          // the first whose cpus are no fewer counts, else the last
+	Room    []Step         `json:"room,omitempty"` // where pilots wait no longer than until they fit; none: not known
 }
 
 // Limits are what a queue gives at most; what is 0 has no limit that is known, but for GPUs.
@@ -146,7 +160,9 @@ func Assume(p Problem, pl *Plan, spread string) *Assumed {
 		s := &p.Sites[i]
 		a.assume(s.Name, s.Transfer)
 		if shapes := used(s, pl); len(shapes) > 0 {
-			a.Queues = append(a.Queues, queueOf(s, shapes))
+			q := queueOf(s, shapes)
+			q.Room = roomOf(s, pl)
+			a.Queues = append(a.Queues, q)
 		}
 	}
 	for _, q := range p.Present {
@@ -294,7 +310,7 @@ func (q Queue) site() Site {
 		Overhead: time.Duration(q.Overhead), Pace: Pace{Speed: q.Speed},
 		Tariff: Tariff{Rate: cost.Rate{Price: q.Price, Unit: q.Unit, Per: q.Per},
 			Billing: cost.Billing{Minimum: time.Duration(q.Minimum), Period: time.Duration(q.Period)}},
-		Left:  q.Left,
+		Left: q.Left, Calendar: Calendar{Room: profile(q.Room)},
 		Wait:  func(shape Shape) time.Duration { return time.Duration(q.of(shape).Planned) },
 		Waits: func(shape Shape, share float64) time.Duration { return q.of(shape).Waits.At(share) },
 	}

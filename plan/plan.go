@@ -102,13 +102,18 @@ type Pilot struct {
 	Ready     corral.Seconds `json:"ready_s"`
 	End       corral.Seconds `json:"end_s"`
 	Follows   *int           `json:"follows,omitempty"` // index of an earlier one, whose place it takes; nil: none's
+	Early     bool           `json:"early,omitempty"`   // it may be there before there is work for it, and is to stay
 }
 
 // Patience is how long it stays without work. One that takes the place of another may come earlier than planned, by its
-// wait at most, and is not to leave before its place is free.
+// wait at most, and is not to leave before its place is free; nor is one that was asked for early before its work is
+// due.
 func (p Pilot) Patience() corral.Seconds {
-	if p.Follows != nil {
+	switch {
+	case p.Follows != nil:
 		return LeaveAfter + p.Start - p.Submit
+	case p.Early:
+		return LeaveAfter + p.Ready - p.Submit
 	}
 	return LeaveAfter
 }
@@ -144,11 +149,18 @@ type Marginal struct {
 // An Algorithm names how a plan is sought.
 type Algorithm string
 
-// Staircase lets pilots come and go with the width of the graph.
-const Staircase Algorithm = "staircase"
+// The algorithms. The package planner/algorithm says how each goes about it.
+const (
+	Auto      Algorithm = "auto"      // plays the plans of all others, and takes the best
+	Staircase Algorithm = "staircase" // pilots come and go with the width of the graph, after waits as they were
+	MOGA      Algorithm = "moga"      // pilots are in the best choice of what room the queues have
+	Greedy    Algorithm = "greedy"    // stage by stage pilots take the best place that the queues have for them
+	VAR       Algorithm = "var"       // as staircase, with pilots asked for so early that they are probably in time
+	Combined  Algorithm = "combined"  // as var, but for pilots that the queue has room for at their time
+)
 
 // Algorithms lists what may be asked for.
-var Algorithms = []Algorithm{Staircase}
+var Algorithms = []Algorithm{Auto, Staircase, MOGA, Greedy, VAR, Combined}
 
 // A Placement says where and when the plan has one task run.
 type Placement struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/sim/availability"
 )
 
 // A Problem is what a plan is made for.
@@ -169,9 +170,18 @@ type Site struct {
 	Margin   time.Duration // before the end of the walltime, when a pilot takes no task that would not end before it
 	Wait     Wait          // in the queue, as it is planned with
 	Waits    Waits         // in the queue, as they are spread; nil: Wait is all that is known
-	Closed   []Span        // maintenance: no pilot is held then
 	Tariff   Tariff        // what holding costs
 	Left     *cost.Money   // of the account's allocation; nil: not limited, or not known
+	Calendar
+}
+
+// A Calendar is what a queue has planned.
+type Calendar struct {
+	Closed []Span // maintenance: no pilot is held then
+
+	// Room is what nobody else holds, or is going to, from now on: a pilot that fits there does not wait beyond that.
+	// nil: the queue is not known, or not looked at.
+	Room *availability.Profile
 }
 
 // Unlimited stands for a number without a limit that is known, Unbounded for such a time: 30 years.

@@ -19,6 +19,7 @@ type share struct {
 	site  *plan.Site
 	host  corral.Resources
 	count int
+	slot  *Slot // that they are in; nil: they are there after a wait, for as long as the site gives
 }
 
 // An outcome is what a candidate comes to.
@@ -38,8 +39,8 @@ type outcome struct {
 }
 
 // evaluate plays a candidate and measures the plan that it makes. More hosts at once may wait longer than one: then
-// the plan begins that much later. Where a site has a maintenance, it is made again with the later beginning, because
-// what is merely shifted could run into it.
+// the plan begins that much later. Where a site has a maintenance, or hosts are in slots, it is made again with the
+// later beginning, because what is merely shifted could run into the one, or out of the other.
 func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 	var begin time.Duration
 	for range 5 {
@@ -48,7 +49,7 @@ func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 			return outcome{candidate: c, of: p, limit: "some task fits none of its pilots"}, nil
 		}
 		o := p.gather(c, s)
-		if o.late == 0 || !c.closed() && len(p.Present) == 0 {
+		if o.late == 0 || !c.timed() && len(p.Present) == 0 {
 			return o, s // what is present cannot be shifted
 		}
 		begin += o.late
@@ -57,9 +58,9 @@ func (p *planning) evaluate(c candidate) (outcome, *schedule) {
 		nil
 }
 
-// closed reports whether one of the sites has a maintenance.
-func (c candidate) closed() bool {
-	return slices.ContainsFunc(c, func(s share) bool { return len(s.site.Closed) > 0 })
+// timed reports whether something is at its time, and cannot be shifted: a maintenance of a site, or a slot.
+func (c candidate) timed() bool {
+	return slices.ContainsFunc(c, func(s share) bool { return s.slot != nil || len(s.site.Closed) > 0 })
 }
 
 // gather makes pilots of what a schedule holds. Fewer of them, of more hosts each, are worth a fiftieth of the
@@ -87,9 +88,12 @@ func (p *planning) lines(c candidate, begin time.Duration) []*line {
 	for _, share := range c {
 		shape := plan.Shape{Hosts: 1, Host: share.host, Walltime: share.site.Walltime}
 		ready := begin + share.site.Wait(shape) + share.site.Overhead
+		if share.slot != nil {
+			ready = max(begin, share.slot.From) + share.site.Overhead
+		}
 		for range share.count {
-			all = append(all, &line{site: share.site, host: share.host, ready: ready, leave: p.Cluster.Leave,
-				keep: keep(share.site, p.Cluster.Leave), reserve: reserve(p)})
+			all = append(all, &line{site: share.site, host: share.host, ready: ready, slot: share.slot,
+				leave: p.Cluster.Leave, keep: keep(share.site, p.Cluster.Leave), reserve: reserve(p)})
 		}
 	}
 	return all
@@ -111,6 +115,7 @@ func (p *planning) draft(s *schedule, slack time.Duration) *plan.Plan {
 	pilots, _ := s.pilots(slack, p.parts)
 	late := delay(pilots)
 	shift(pilots, late)
+	plan.Line(p.Sites, pilots)
 	return &plan.Plan{Workflow: p.Work.Name, Feasible: true, Goal: p.Goal, Clustering: p.clustering, Pilots: pilots,
 		Point: plan.Point{Makespan: corral.Seconds(s.makespan + late)}}
 }

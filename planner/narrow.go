@@ -208,7 +208,7 @@ func (n *narrowing) try(hosts, number int) (outcome, bool) {
 		}
 		o := n.p.gather(c, s)
 		o.schedule = s
-		if excess(n.p.Goal, o) == "" && o.peak <= hosts*n.order[0].host.CPUs && (o.late == 0 || !c.closed()) {
+		if excess(n.p.Goal, o) == "" && o.peak <= hosts*n.order[0].host.CPUs && (o.late == 0 || !c.timed()) {
 			return o, true
 		}
 		if o.late == 0 {

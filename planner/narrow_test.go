@@ -71,7 +71,7 @@ func nearBounds(t *testing.T, dir string) (n, energy, larger int) {
 			t.Fatalf("%s: %v, %v", w.Name, err, pl.Reasons)
 		}
 		p := &planning{Problem: problem, Goal: pl.Goal, tasks: newTasks(w, w)}
-		hosts := share{&p.Sites[0], p.Sites[0].Host, *pl.LowerBound}
+		hosts := share{site: &p.Sites[0], host: p.Sites[0].Host, count: *pl.LowerBound}
 		for list(p.tasks, p.Cluster, p.lines(candidate{hosts}, 0)).makespan > 2*path {
 			hosts.count++
 		}

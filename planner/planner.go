@@ -38,6 +38,7 @@ type Options struct {
 	Parts      int              // pilots are no larger than one part in so many of all hosts; 0: as sites give
 	Seed       uint64           // of what is tried at random; the same seed makes the same plan
 	Clustering *clustering.Rule // nil: the planner chooses
+	Slots      [][]Slot         // choices: each has all pilots in these slots; none: sites give by their waits
 	Judge      Judge            // of plans that are to meet a deadline with a confidence; nil: estimates are believed
 	Context    context.Context  // ends the search, which then fails with the context's cause; nil: nothing does
 }
@@ -96,13 +97,15 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 	if reason := tooLong(p, opts.Clustering); reason != "" {
 		return &plan.Plan{Workflow: problem.Work.Name, Goal: goal, Reasons: []string{reason}}, nil
 	}
-	all := explore(p, opts.Clustering)
+	all := explore(p, opts)
 	if p.ctx.Err() != nil {
 		return nil, context.Cause(p.ctx)
 	}
 	var bound *int
 	if len(p.Present) == 0 { // the bound is one of all cpus, not of those beyond what is present
 		bound = p.lowerBound()
+	}
+	if opts.Slots == nil {
 		all = append(all, p.narrow(all, bound)...)
 	}
 	if p.ctx.Err() != nil {
@@ -135,14 +138,18 @@ func decide(problem plan.Problem, goal plan.Goal, opts Options) (*plan.Plan, err
 }
 
 // explore evaluates the candidates of each clustering that is tried.
-func explore(p *planning, asked *clustering.Rule) (all []outcome) {
-	for _, c := range clusterings(p, asked) {
+func explore(p *planning, opts Options) (all []outcome) {
+	for _, c := range clusterings(p, opts.Clustering) {
 		q := clustered(p, c)
 		if impossible(q.Problem) != "" {
 			continue // a job that no walltime holds; single tasks are always tried
 		}
-		all = append(all, q.outcomes(q.candidates())...)
-		all = append(all, patient(q)...)
+		if opts.Slots != nil {
+			all = append(all, q.outcomes(inSlots(q, opts.Slots))...)
+		} else {
+			all = append(all, q.outcomes(q.candidates())...)
+			all = append(all, patient(q)...)
+		}
 		if p.ctx.Err() != nil {
 			return nil
 		}
@@ -358,5 +365,5 @@ func (p *planning) share(s *plan.Site, cpus int) (share, bool) {
 		count = min(count, s.Pilots*s.Hosts)
 	}
 	count = min(count, withGPUs(s, host))
-	return share{s, host, count}, count > 0
+	return share{site: s, host: host, count: count}, count > 0
 }

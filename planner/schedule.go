@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/firstfit"
 	"github.com/corral-pilot/corral/internal/heap"
 	"github.com/corral-pilot/corral/plan"
 )
@@ -15,6 +16,7 @@ type line struct {
 	site  *plan.Site
 	host  corral.Resources
 	ready time.Duration // the first of its pilots cannot have its workers earlier
+	slot  *Slot         // its pilots are there within this time; nil: as the site gives
 	leave time.Duration // after its last task, a pilot is held for so long
 	keep  time.Duration // an idle host is kept for so long rather than released and asked for again
 
@@ -59,6 +61,12 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 		return hold{}, false, false // until it is empty: two pilots at once would be more than was allowed
 	}
 	h = hold{plan.Span{From: now, To: now}, now + longest(l.site, l.leave)}
+	if l.slot != nil {
+		if n := len(l.holds); n > 0 && now < l.holds[n-1].To+l.again() {
+			return hold{}, false, false
+		}
+		h.latest = min(h.latest, l.slot.To-l.site.Margin-l.leave)
+	}
 	for _, c := range l.site.Closed {
 		if c.Overlaps(plan.Span{From: now - l.site.Overhead, To: now + 1}) {
 			return hold{}, false, false
@@ -69,6 +77,10 @@ func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
 	}
 	return h, true, now+runtime <= h.latest
 }
+
+// again is how long after the last task of a pilot in a slot the workers of the next can be there: that one has its
+// place behind the margin of the other's walltime.
+func (l *line) again() time.Duration { return l.leave + l.site.Margin + l.site.Overhead }
 
 // stays reports whether the pilot that holds a line, whose last task ends at to, is still there.
 func (l *line) stays(now, to time.Duration) bool {
@@ -99,7 +111,7 @@ type scheduler struct {
 	ready   []heap.Heap[int32] // for each class: places of tasks that may begin
 	ends    heap.Heap[ending]
 	wakes   heap.Heap[time.Duration] // when a line comes, or a maintenance is over
-	rooms   *rooms
+	hosts   *firstfit.Hosts
 	next    time.Duration // when the cluster can start another task
 	coming  []ending      // tasks that will be ready, in the order of their times
 }
@@ -118,7 +130,7 @@ func list(t *tasks, cluster plan.Cluster, lines []*line) *schedule {
 
 func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
 	n := len(t.work.Tasks)
-	s := &scheduler{tasks: t, cluster: cluster, missing: make([]int32, n), rooms: newRooms(len(lines)),
+	s := &scheduler{tasks: t, cluster: cluster, missing: make([]int32, n), hosts: firstfit.New(len(lines)),
 		out: schedule{start: make([]time.Duration, n), line: make([]int32, n), hold: make([]int32, n), lines: lines},
 		ends: heap.New(func(a, b ending) bool {
 			return a.at < b.at || a.at == b.at && a.task < b.task
@@ -145,7 +157,7 @@ func (s *scheduler) arrivals() {
 	woken := map[time.Duration]bool{0: true}
 	for i, l := range s.out.lines {
 		if l.running == 0 {
-			s.rooms.set(i, l.host)
+			s.hosts.Set(i, l.host)
 		}
 		for _, at := range append(ends(l.site.Closed, l.site.Overhead), l.ready) {
 			if !woken[at] {
@@ -223,7 +235,7 @@ func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
 	start := (due + time.Millisecond - 1).Truncate(time.Millisecond) // several may begin within one
 	var h hold
 	var fresh bool
-	at := s.rooms.first(need, func(k int) bool {
+	at := s.hosts.First(need, func(k int) bool {
 		l := s.out.lines[k]
 		if l.ready > now {
 			return false
@@ -259,7 +271,7 @@ func (s *scheduler) occupy(at int, i int32, start time.Duration) {
 	s.out.start[i], s.out.line[i], s.out.hold[i] = start, int32(at), int32(len(l.holds)-1)
 	s.out.makespan = max(s.out.makespan, end)
 	s.out.placed++
-	s.rooms.set(at, s.rooms.at(at).Minus(s.needs[s.class[i]]))
+	s.hosts.Set(at, s.hosts.At(at).Minus(s.needs[s.class[i]]))
 	s.ends.Push(ending{end, i})
 }
 
@@ -267,10 +279,13 @@ func (s *scheduler) finish(i int32, now time.Duration) {
 	at := int(s.out.line[i])
 	l := s.out.lines[at]
 	l.running--
+	if l.slot != nil && l.running == 0 {
+		s.wakes.Push(now + l.again())
+	}
 	if l.mates != nil {
 		l.mates.running--
 	}
-	s.rooms.set(at, s.rooms.at(at).Plus(s.needs[s.class[i]]))
+	s.hosts.Set(at, s.hosts.At(at).Plus(s.needs[s.class[i]]))
 	for _, c := range s.work.Graph.Children(int(i)) {
 		if s.missing[c]--; s.missing[c] == 0 {
 			if wait := s.cluster.Hop - s.cluster.Turn(); wait > 0 {

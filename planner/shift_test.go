@@ -40,7 +40,7 @@ func TestTasksMoveOnlyToMakeASchedulesShorter(t *testing.T) {
 		goal := plan.Goal{Deadline: corral.Seconds(1000 * time.Hour)}
 		p := &planning{Problem: problem, Goal: goal, tasks: newTasks(problem.Work, problem.Work)}
 		site := &p.Sites[0]
-		n := &narrowing{p: p, order: []share{{site, site.Host, 1 + rng.IntN(5)}}, back: p.tasks.reversed()}
+		n := &narrowing{p: p, order: []share{{site: site, host: site.Host, count: 1 + rng.IntN(5)}}, back: p.tasks.reversed()}
 		n.alike, n.ready = n.uniform()
 		if n.alike == 0 {
 			rt.Fatal("hosts are not alike")

@@ -12,7 +12,8 @@ import (
 // A stair is a hold on its way to becoming a host of a pilot.
 type stair struct {
 	line, hold int
-	plan.Span  // of the pilot's job: from before its workers are ready until they have left
+	plan.Span            // of the pilot's job: from before its workers are ready until they have left
+	place      plan.Span // where the pilot may be with its walltime
 }
 
 // roundWalltime is what walltimes are rounded up to, and shortestWalltime the least that is asked for: batch systems
@@ -33,7 +34,8 @@ func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at 
 			continue
 		}
 		for k, h := range l.holds {
-			stairs = append(stairs, stair{i, k, plan.Span{From: h.From - l.site.Overhead, To: h.To + l.leave}})
+			span := plan.Span{From: h.From - l.site.Overhead, To: h.To + l.leave}
+			stairs = append(stairs, stair{i, k, span, l.place(k)})
 		}
 	}
 	slices.SortFunc(stairs, func(a, b stair) int {
@@ -50,31 +52,32 @@ func (s *schedule) pilots(slack time.Duration, parts int) (all []plan.Pilot, at 
 			continue
 		}
 		l := s.lines[first.line]
-		members, span := []stair{first}, first.Span
+		members, span, place := []stair{first}, first.Span, first.place
 		hosts := l.site.Hosts
 		if l.site.Pilots >= plan.Unlimited {
 			hosts = min(hosts, most)
 		}
 		for j := i + 1; j < len(stairs) && stairs[j].From-first.From <= slack && len(members) < hosts; j++ {
 			other := s.lines[stairs[j].line]
-			if taken[j] || other.site != l.site || other.host != l.host {
+			if taken[j] || other.site != l.site || other.host != l.host || other.slot != l.slot {
 				continue
 			}
 			if d := stairs[j].To - first.To; max(d, -d) > slack {
 				continue
 			}
 			wider := plan.Span{From: min(span.From, stairs[j].From), To: max(span.To, stairs[j].To)}
-			if wider.To-wider.From+l.site.Margin > l.site.Walltime || slices.ContainsFunc(l.site.Closed,
-				wider.Overlaps) {
+			within := plan.Span{From: max(place.From, stairs[j].place.From), To: min(place.To, stairs[j].place.To)}
+			if wider.To-wider.From+l.site.Margin > min(l.site.Walltime, within.To-wider.From) ||
+				wider.From < within.From || slices.ContainsFunc(l.site.Closed, wider.Overlaps) {
 				continue
 			}
-			taken[j], span = true, wider
+			taken[j], span, place = true, wider, within
 			members = append(members, stairs[j])
 		}
 		for host, m := range members {
 			at[[2]int{m.line, m.hold}] = [2]int{len(all), host}
 		}
-		all = append(all, s.pilot(l, len(members), span))
+		all = append(all, s.pilot(l, len(members), span, place.To))
 	}
 	s.chain(all, at)
 	for i, l := range s.lines {
@@ -109,16 +112,34 @@ func (s *schedule) chain(all []plan.Pilot, at map[[2]int][2]int) {
 	}
 }
 
+// place is where the pilot of a hold may be with its walltime. In a slot each has its place until the next one starts.
+func (l *line) place(hold int) plan.Span {
+	if l.slot == nil {
+		return plan.Span{To: plan.Unbounded}
+	}
+	p := l.slot.Span
+	if hold > 0 {
+		p.From = l.holds[hold].From - l.site.Overhead
+	}
+	if hold+1 < len(l.holds) {
+		p.To = l.holds[hold+1].From - l.site.Overhead
+	}
+	return p
+}
+
 // pilot describes one pilot of a line's site and shape.
-func (s *schedule) pilot(l *line, hosts int, held plan.Span) plan.Pilot {
+func (s *schedule) pilot(l *line, hosts int, held plan.Span, until time.Duration) plan.Pilot {
 	need := held.To - held.From + l.spare(held.To-held.From) + l.site.Margin
 	walltime := max((need+roundWalltime-1)/roundWalltime*roundWalltime, shortestWalltime)
-	walltime = min(walltime, l.site.Walltime)
-	shape := plan.Shape{Hosts: hosts, Host: l.host, Walltime: walltime}
+	walltime = min(walltime, l.site.Walltime, until-held.From)
+	wait := l.site.Wait(plan.Shape{Hosts: hosts, Host: l.host, Walltime: walltime})
+	if l.slot != nil && l.site.Room != nil {
+		wait = 0 // when it is in line is seen when all of them are there, see plan.Line
+	}
 	return plan.Pilot{
 		Site: l.site.Name, Queue: l.site.Queue, Hosts: hosts, CPUs: l.host.CPUs, MemoryMiB: known(l.host.MemoryMiB),
 		GPUs: known(l.host.GPUs), Walltime: corral.Seconds(walltime),
-		Submit: corral.Seconds(held.From - l.site.Wait(shape)), Start: corral.Seconds(held.From),
+		Submit: corral.Seconds(held.From - wait), Start: corral.Seconds(held.From),
 		Ready: corral.Seconds(held.From + l.site.Overhead), End: corral.Seconds(held.To),
 	}
 }

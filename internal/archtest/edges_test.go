@@ -11,12 +11,12 @@ import (
 var layers = [][]string{
 	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", "sim/queue", root},
-	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
+	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/firstfit", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
 	{"api", "embedded/executor", "embedded/link", "ensemble", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "internal/ranking", "selection/ads", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job", "sim/advertiser", "sim/market", "planner/slotted"},
 	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/greedy", "planner/moga", "planner/virtual"},
 	{"bench/rig", "planner/portfolio", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "sim/cloud", "workflow/format"},
-	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream", "planner/rehearsal"},
+	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream", "planner/rehearsal", "planner/algorithm"},
 	{"internal/condorpool", "internal/booking", "internal/ensembles", "internal/gate", "internal/prospect"},
 	{"internal/draft", "internal/reach"},
 	{"internal/events", "internal/server/ensembles", "internal/server/backlogs", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/usages", "internal/siterelay"},
@@ -62,9 +62,9 @@ var edges = map[string]map[string]string{
 
 	"plan": {
 		"cost": "tariffs, budgets", "dag": "a workflow is a graph", "clustering": "which tasks are a job",
-		root: "resources, seconds",
+		"sim/availability": "a queue's room", root: "resources, seconds",
 	},
-	"plan/validator":  {"clustering": "whether any", "cost": "adds up", "plan": "what it checks", root: "seconds"},
+	"plan/validator":  {"clustering": "whether any", "cost": "adds up", "plan": "what it checks", "sim/availability": "what is left of a room", root: "seconds"},
 	"planner/bound":   {"plan": "problems"},
 	"ensemble":        {"cost": "budgets, prices", "plan": "workflows", root: "error kinds"},
 	"ensemble/record": {root: "ids, moves, seconds"},
@@ -91,6 +91,12 @@ var edges = map[string]map[string]string{
 		"planner/greedy": "a candidate", "planner/moga": "a candidate", "planner/slotted": "schedules in pilots", "sim/advertiser": "what is free",
 		"sim/market": "what others' waits cost", "sim/queue": "what is known of the site", "slot": "pilots as slots", root: "error kinds",
 	},
+	"planner/algorithm": {
+		"cost": "what is spent", "ensemble": "trade-offs", "internal/execution": "where tasks ran", "internal/heap": "what ends next",
+		"plan": "problems and plans", "plan/validator": "checks what is changed", "planner": "makes plans", "planner/greedy": "weighs places",
+		"planner/moga": "chooses slots", "planner/montecarlo": "plays plans", "planner/slotted": "schedules in slots", "planner/virtual": "when to submit",
+		"sim": "plays plans", "sim/advertiser": "slots of a room", "sim/availability": "rooms", "slot": "processor time", root: "error kinds, seconds",
+	},
 	"planner/virtual": {"cost": "prices", "ensemble": "a penalty's share", "slot": "processor time", root: "error kinds"},
 	"planner/greedy": {
 		"cost": "what is paid", "ensemble": "trade-offs", "planner/slotted": "the problem, and the order of tasks",
@@ -111,7 +117,7 @@ var edges = map[string]map[string]string{
 	"planner": {
 		"planner/bound": "how few cpus would do",
 		"clustering":    "how tasks become jobs",
-		"cost":          "adds up", "dag": "the graph turned round", "internal/heap": "what is next", "plan": "problems and plans",
+		"cost":          "adds up", "dag": "the graph turned round", "internal/firstfit": "where tasks fit", "internal/heap": "what is next", "plan": "problems and plans",
 		"plan/validator": "checks each plan before it leaves",
 		root:             "error kinds, seconds",
 	},
@@ -285,8 +291,9 @@ var edges = map[string]map[string]string{
 		"internal/reconcile": "decides about attempts", "plan": "sites, pilots, clusters", "resubmit": "what is asked for",
 		"sim/chance": "draws", "sim/queue": "decides how long pilots wait", root: "glideins, jobs, outcomes",
 	},
-	"sim/availability": {},
-	"sim/chance":       {},
+	"sim/availability":  {},
+	"internal/firstfit": {root: "resources"},
+	"sim/chance":        {},
 	"sim/market": {
 		"cost": "prices", "sim/availability": "what is free", "sim/queue": "plans anew", "slot": "what it offers", root: "error kinds",
 	},

@@ -16,7 +16,7 @@ import (
 // that the same decisions can be tested, replayed and simulated.
 var purePackages = []string{root, "cost", "credential", "dag", "internal/execution", "internal/matching", "internal/pilot/attempt",
 	"internal/reconcile", "internal/slurm/job", "internal/slurm/submission", "plan", "plan/validator", "planner",
-	"planner/besteffort", "planner/greedy", "planner/moga", "planner/portfolio", "planner/slotted", "planner/virtual", "internal/ranking", "selection", "selection/ads", "profile", "resubmit", "sim", "sim/advertiser", "sim/availability", "sim/lublin",
+	"planner/algorithm", "planner/besteffort", "planner/greedy", "planner/moga", "planner/portfolio", "planner/slotted", "planner/virtual", "internal/ranking", "selection", "selection/ads", "profile", "resubmit", "sim", "sim/advertiser", "sim/availability", "sim/lublin",
 	"sim/market", "sim/queue", "sim/swf", "slot", "internal/usage", "workflow", "workflow/clustered"}
 
 var (

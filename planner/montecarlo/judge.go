@@ -40,7 +40,9 @@ const mostOnce = 200_000
 // draws is how many outcomes a share is counted in; one where nothing is left to chance.
 func (m Model) draws() int {
 	if len(m.Work.Tasks) <= mostOnce && m.Spread.Size == 0 &&
-		!slices.ContainsFunc(m.Sites, func(s plan.Site) bool { return s.Waits != nil }) {
+		!slices.ContainsFunc(m.Sites, func(s plan.Site) bool {
+			return s.Waits != nil && m.Queues[[2]string{s.Name, s.Queue}] == nil
+		}) {
 		return 1
 	}
 	return cmp.Or(m.Exact, Draws(len(m.Work.Tasks)))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -11,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/sim/queue"
 )
 
 // A Model is what outcomes are drawn from.
@@ -19,11 +21,15 @@ type Model struct {
 	Spread   sim.Spread    // of runtimes about their estimates
 	Waits    float64       // by which waits are multiplied; 0: 1
 	Among    *Background   // whose jobs pilots wait among, at each site; nil: waits are drawn
+	Queues   Queues        // as they are now, of sites whose queue is known; they come before Among
 	Exact    int           // outcomes that an exact share is counted in; 0: as many as Draws says
 	BreakOff time.Duration // when an outcome is broken off: as late as it is, it counts as not finished; 0: never
 
 	ctx context.Context // of what is under way; nil: it is not ended
 }
+
+// Queues are the queues of sites, by the names of both.
+type Queues map[[2]string]*queue.Queue
 
 // An Outcome is what one simulation of a plan came to. What pilots hold and do that are there anyway does not count:
 // cost, Held, Work and Requests are of those that were asked for.
@@ -73,7 +79,9 @@ func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 			}
 		}
 		site := sim.Site{Site: x, Draw: draw}
-		if m.Among != nil {
+		if q := m.Queues[[2]string{x.Name, x.Queue}]; q != nil {
+			site.Batch = q
+		} else if m.Among != nil {
 			site.Batch = m.Among.of(x.Name+"/"+x.Queue, seed)
 		}
 		s.Sites = append(s.Sites, site)
@@ -107,6 +115,37 @@ func (m Model) Outcomes(pl *plan.Plan, n int, seed uint64) []Outcome {
 // outcomes plays n outcomes of a seed, from the one with number first on.
 func (m Model) outcomes(pl *plan.Plan, n, first int, seed uint64) []Outcome {
 	return m.play(n, func(i int) sim.Scenario { return m.Scenario(pl, stream(seed, first+i)) })
+}
+
+// Ended is Outcomes as a plan comes out that is seen to: what its pilots have left undone when they have gone is done
+// by others like the widest of them, one at a time.
+func (m Model) Ended(pl *plan.Plan, n int, seed uint64) []Outcome {
+	return m.play(n, func(i int) sim.Scenario {
+		s := m.Scenario(pl, stream(seed, i))
+		s.Control, s.Every = m.seeTo(pl), time.Minute
+		return s
+	})
+}
+
+// seeTo asks for another pilot when none is there or is to come.
+func (m Model) seeTo(pl *plan.Plan) sim.Control {
+	if len(pl.Pilots) == 0 {
+		return nil
+	}
+	like := slices.MaxFunc(pl.Pilots, func(a, b plan.Pilot) int { return a.HeldCPUs() - b.HeldCPUs() })
+	like.Follows, like.Early = nil, false
+	for _, q := range pl.Pilots {
+		like.Walltime = max(like.Walltime, q.Walltime)
+	}
+	last := slices.MaxFunc(pl.Pilots, func(a, b plan.Pilot) int { return cmp.Compare(a.Submit, b.Submit) }).Submit
+	return func(now time.Duration, v sim.View) []sim.Ask {
+		over := func(h sim.Held) bool { return h.End >= 0 }
+		if now <= time.Duration(last) || slices.ContainsFunc(v.Pilots, func(h sim.Held) bool { return !over(h) }) {
+			return nil
+		}
+		like.Submit = corral.Seconds(now)
+		return []sim.Ask{{Pilot: like, Idle: time.Duration(plan.LeaveAfter)}}
+	}
 }
 
 func (m Model) play(n int, scenario func(i int) sim.Scenario) []Outcome {

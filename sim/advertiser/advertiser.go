@@ -45,12 +45,13 @@ type Site struct {
 func (s *Site) Offer() (slot.Offer, error) {
 	profile, now := queue.Unplanned(s.Queue), s.Queue.Now()
 	return slot.Offer{Site: s.Name, At: now, Processors: profile.Processors(),
-		Slots: levels(profile, now, s.Price)}, nil
+		Slots: Levels(profile, now, s.Price, Ahead)}, nil
 }
 
-// levels divides a profile into slots. A step up opens a slot of as many processors; a step down closes what was
-// opened last, for what is free for the shortest time is what lies on top.
-func levels(profile *availability.Profile, now time.Duration, price cost.Money) []slot.Slot {
+// Levels divides a profile into slots, from an instant on and as far ahead of it. A step up opens a slot of as many
+// processors; a step down closes what was opened last, for what is free for the shortest time is what lies on top.
+func Levels(profile *availability.Profile, now time.Duration, price cost.Money,
+	ahead time.Duration) []slot.Slot {
 	type open struct {
 		since      time.Duration
 		processors int
@@ -76,7 +77,7 @@ func levels(profile *availability.Profile, now time.Duration, price cost.Money) 
 		}
 		free = n
 	}
-	horizon := max(now+Ahead, last+behind)
+	horizon := max(now+ahead, last+behind)
 	for _, o := range stack {
 		all = append(all, slot.Slot{Start: o.since, Length: horizon - o.since, Processors: o.processors, Price: price,
 			Divisible: true, Extensible: true})

@@ -156,3 +156,49 @@ func (p *Profile) join(i int) {
 		p.steps = slices.Delete(p.steps, i, i+1)
 	}
 }
+
+// From returns the profile as it counts from an instant on, which is its 0.
+func (p *Profile) From(now time.Duration) *Profile {
+	c := p.Clone()
+	c.Forget(now)
+	for i := range c.steps {
+		c.steps[i].at -= now
+	}
+	return c
+}
+
+// AtMost returns the profile of no more than n processors.
+func (p *Profile) AtMost(n int) *Profile {
+	c := &Profile{processors: min(n, p.processors)}
+	for _, s := range p.steps {
+		s.free = min(s.free, n)
+		if k := len(c.steps); k == 0 || c.steps[k-1].free != s.free {
+			c.steps = append(c.steps, s)
+		}
+	}
+	return c
+}
+
+// Arrival returns since when a job may be in line that is to start at an instant, where it fits: had it come earlier it
+// would have started earlier. So it stays behind as few others as it can.
+func (p *Profile) Arrival(at, length time.Duration, n int) time.Duration {
+	came := p.steps[0].at
+	for came < at {
+		start, ok := p.Fit(came, length, n)
+		if !ok || start >= at {
+			return came
+		}
+		came = p.until(p.index(start), n) - length + time.Millisecond // by then there is no room there any more
+	}
+	return at
+}
+
+// until is when fewer than n processors are free for the first time after a step.
+func (p *Profile) until(i, n int) time.Duration {
+	for ; i < len(p.steps); i++ {
+		if p.steps[i].free < n {
+			return p.steps[i].at
+		}
+	}
+	return Forever
+}

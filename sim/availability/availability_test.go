@@ -1,6 +1,7 @@
 package availability_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -39,6 +40,73 @@ func TestFitsOneAfterTheOther(t *testing.T) {
 			t.Fatalf("steps %v, want %v", steps, want)
 		}
 	}
+}
+
+// Two processors are free for two hours, then none for one, then two again. What lasts an hour and is to start behind
+// the busy hour comes when it has no place before it any more; what is to start in the middle of a free time comes then.
+func TestArrival(t *testing.T) {
+	t.Parallel()
+	p := availability.New(2, 5*hour)
+	p.Take(7*hour, 8*hour, 1)
+	p = p.From(5 * hour)
+	for _, tc := range []struct {
+		at, length time.Duration
+		n          int
+		want       time.Duration
+	}{
+		{0, hour, 2, 0}, {3 * hour, hour, 2, hour + time.Millisecond}, {3 * hour, 3 * hour, 2, 0},
+		{hour, hour, 2, hour}, {3 * hour, hour, 1, 3 * hour}, {4 * hour, hour, 2, 4 * hour},
+	} {
+		if got := p.Arrival(tc.at, tc.length, tc.n); got != tc.want {
+			t.Errorf("%d for %s at %s: comes at %s, want %s", tc.n, tc.length, tc.at, got, tc.want)
+		}
+	}
+}
+
+// Of a machine of four, of which three are taken for an hour, a profile of two has one for that hour.
+func TestAtMost(t *testing.T) {
+	t.Parallel()
+	p := availability.New(4, 0)
+	p.Take(hour, 2*hour, 3)
+	p.Take(3*hour, 4*hour, 1)
+	p = p.AtMost(2)
+	var steps []int
+	for at, free := range p.Steps() {
+		steps = append(steps, int(at/hour), free)
+	}
+	if want := []int{0, 2, 1, 1, 2, 2}; !slices.Equal(steps, want) || p.Processors() != 2 {
+		t.Errorf("%v of %d, want %v of 2", steps, p.Processors(), want)
+	}
+}
+
+// Where a job fits it starts if it comes at its arrival or later, and it does not if it comes before.
+func TestArrivalIsTheEarliest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := availability.New(4, 0)
+		for range rapid.IntRange(0, 6).Draw(t, "jobs") {
+			n, length := rapid.IntRange(1, 4).Draw(t, "n"), time.Duration(rapid.IntRange(1, 5).Draw(t, "length"))*hour
+			from := time.Duration(rapid.IntRange(0, 12).Draw(t, "from")) * hour
+			if at, ok := p.Fit(from, length, n); ok {
+				p.Take(at, at+length, n)
+			}
+		}
+		n, length := rapid.IntRange(1, 4).Draw(t, "of"), time.Duration(rapid.IntRange(1, 5).Draw(t, "for"))*hour
+		at, ok := p.Fit(time.Duration(rapid.IntRange(0, 20).Draw(t, "at"))*hour, length, n)
+		if !ok {
+			return
+		}
+		came := p.Arrival(at, length, n)
+		if start, _ := p.Fit(came, length, n); came > at || start != at {
+			t.Fatalf("it comes at %s, to start at %s, and starts at %s", came, at, start)
+		}
+		if came == 0 {
+			return
+		}
+		if start, _ := p.Fit(came-time.Millisecond, length, n); start == at {
+			t.Fatalf("it comes at %s, and might come earlier", came)
+		}
+	})
 }
 
 // What has no end leaves no room behind it.

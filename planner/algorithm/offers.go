@@ -1,0 +1,158 @@
+package algorithm
+
+// Slots for the search. What the queue has room for is cut level by level (sim/advertiser), and each level into
+// walltimes. The search sees of each part only when workers can be there: it starts later by what a pilot takes to come
+// up, and ends earlier by what it keeps of its walltime.
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/internal/heap"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner"
+	"github.com/corral-pilot/corral/planner/moga"
+	"github.com/corral-pilot/corral/planner/slotted"
+	"github.com/corral-pilot/corral/sim/advertiser"
+	"github.com/corral-pilot/corral/sim/availability"
+	"github.com/corral-pilot/corral/slot"
+)
+
+// An offer is the slots of all sites, as the search reads them: without the time in which a pilot has no workers.
+type offer struct {
+	sites []slotted.Site
+	slots [][]planner.Slot // :: site, slot → the whole of it
+}
+
+// mostParts is into how many walltimes a long slot is divided.
+const mostParts = 24
+
+// offered lists the slots of a problem. Of a queue that is not known there is one, from its wait on.
+func offered(p plan.Problem) (o offer) {
+	enough := horizon(p)
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		room, ahead := roomOf(s), enough
+		for last := range room.Steps() { // the last step has no end
+			ahead = last + enough
+		}
+		seen := slotted.Site{Offer: slot.Offer{Site: s.Name, Processors: min(s.Host.CPUs, s.CPUs)}}
+		for _, t := range p.Work.Tasks {
+			seen.Runtimes = append(seen.Runtimes, lasts(p, s, t))
+		}
+		var whole []planner.Slot
+		for _, free := range advertiser.Levels(room, 0, hourly(s), ahead) {
+			for _, part := range divided(s, free) {
+				held := slot.Slot{Start: part.From + s.Overhead, Length: stays(p, s, part.To-part.From),
+					Processors: part.CPUs, Price: free.Price, Divisible: true}
+				if held.Length > 0 && part.CPUs > 0 {
+					seen.Slots, whole = append(seen.Slots, held), append(whole, part)
+				}
+			}
+		}
+		o.sites, o.slots = append(o.sites, seen), append(o.slots, whole)
+	}
+	return o
+}
+
+// roomOf is the room of a site's queue, of which it gives no more than it does, or, where that is not known, what it
+// gives after its wait.
+func roomOf(s *plan.Site) *availability.Profile {
+	if s.Room != nil {
+		return s.Room.AtMost(s.CPUs)
+	}
+	room := availability.New(s.CPUs, 0)
+	room.Take(0, s.Wait(plan.Shape{Hosts: 1, Host: s.Host, Walltime: s.Walltime}), s.CPUs)
+	return room
+}
+
+// horizon is how far slots are looked at beyond all that queues have planned: twice as long as the work takes on the
+// largest site, and its longest chain, but a day at least.
+func horizon(p plan.Problem) time.Duration {
+	most := 1
+	for _, s := range p.Sites {
+		most = max(most, min(s.CPUs, p.Work.MostCPUs()))
+	}
+	work := p.Work.CPUTime() / time.Duration(most)
+	return max(24*time.Hour, (2 * (work + p.Work.Graph.CriticalPath(p.Work.Runtimes()))).Truncate(time.Millisecond))
+}
+
+// hourly is what a cpu costs for an hour; where nothing has a price it is a core-hour.
+func hourly(s *plan.Site) cost.Money {
+	_, money := s.Tariff.Bill(plan.Pilot{Hosts: 1, CPUs: 1, End: corral.Seconds(time.Hour)})
+	return max(1, money)
+}
+
+// divided cuts a slot into walltimes.
+func divided(s *plan.Site, free slot.Slot) (parts []planner.Slot) {
+	for from := free.Start; from < free.End() && len(parts) < mostParts; from += s.Walltime {
+		parts = append(parts, planner.Slot{Site: s.Name, Queue: s.Queue, CPUs: min(free.Processors, s.CPUs),
+			Span: plan.Span{From: from, To: min(free.End(), from+s.Walltime)}})
+	}
+	return parts
+}
+
+// mostPlaced is how many tasks the search schedules in all of its trials together, at most: some ten seconds.
+const mostPlaced = 4_000_000
+
+// mostChoices is how many of the search's choices are made plans of, evenly from the soonest to the cheapest.
+const mostChoices = 10
+
+// search returns the choices of slots of which no other that the search has met is both sooner and cheaper, and all
+// slots.
+func search(ctx context.Context, q Question) (choices [][]planner.Slot, err error) {
+	o := offered(q.Model.Problem)
+	s, err := slotted.New(slotted.Problem{Work: q.Model.Work, Sites: o.sites})
+	if err != nil {
+		return nil, err
+	}
+	options := moga.Options{Context: ctx, Seed: q.Options.Seed, Population: 100, Generations: 10}
+	for len(q.Model.Work.Tasks)*options.Population*(options.Generations+1) > mostPlaced && options.Population > 10 {
+		options.Population -= 10
+	}
+	front, err := moga.Search(moga.Slots(s), options)
+	for i := range min(len(front), mostChoices) {
+		m := front[i*len(front)/min(len(front), mostChoices)]
+		if made, ok := s.Plan(m.Chosen.Has); ok {
+			choices = append(choices, o.used(made.Pieces))
+		}
+	}
+	all := slices.Concat(o.slots...)
+	for i := range all {
+		all[i].CPUs = min(all[i].CPUs, q.Model.Work.MostCPUs())
+	}
+	return append(choices, all), err
+}
+
+// used are the slots of which there are pieces, each twice as wide as those are together at most: the list schedule
+// puts tasks where they fit first, and not where the search has put them.
+func (o offer) used(pieces []slotted.Piece) (all []planner.Slot) {
+	for len(pieces) > 0 { // they come by site and slot
+		site, number, n := pieces[0].Site, pieces[0].Slot, 0
+		for n < len(pieces) && pieces[n].Site == site && pieces[n].Slot == number {
+			n++
+		}
+		part := o.slots[site][number]
+		part.CPUs = min(part.CPUs, 2*atOnce(pieces[:n]))
+		all, pieces = append(all, part), pieces[n:]
+	}
+	return all
+}
+
+// atOnce is how many processors pieces have together at most, which come in the order of their starts.
+func atOnce(pieces []slotted.Piece) (most int) {
+	ends := heap.New(func(a, b slot.Piece) bool { return a.End() < b.End() })
+	held := 0
+	for _, p := range pieces {
+		for ends.Len() > 0 && ends.First().End() <= p.Start {
+			held -= ends.Pop().Processors
+		}
+		held += p.Processors
+		ends.Push(p.Piece)
+		most = max(most, held)
+	}
+	return most
+}
