@@ -60,7 +60,7 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 		Clustering: clusteringOf(a.c), Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
 	n.ForRun = api.ForRun{Auto: true, NextRun: &api.NextRun{SourceDir: in.SourceDir, Dir: in.Dir, Options: in.Options,
 		Labels: in.Labels}}
-	n.Learn = a.c.Bool("learn")
+	n.Learn, n.Algorithm = a.c.Bool("learn"), plan.Algorithm(a.c.String("algorithm"))
 	if a.c.IsSet("default-runtime") {
 		n.DefaultRuntime = in.Options.DefaultRuntime
 	}

@@ -41,7 +41,6 @@ func planCommand(p *printer) *cli.Command {
 				Usage: "print the reasons, the limits that cut, and what other plans would cost"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan, and keep nothing of it"},
 			&cli.BoolFlag{Name: "marginal", Usage: "print how much time further cpus save for what they cost"},
-			&cli.StringFlag{Name: "algorithm", Usage: "seek the plan with `NAME`: " + string(plan.Staircase)},
 			&cli.StringFlag{Name: "price", Usage: "assume `AMOUNT/PER` at all sites, such as 0.04USD/cpu-hour"},
 			&cli.StringFlag{Name: "billing",
 				Usage: "assume that each begun `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
@@ -80,6 +79,8 @@ func pilotFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
 		&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
+		&cli.StringFlag{Name: "algorithm", Usage: "seek the plan with `NAME`: staircase, moga, greedy, var or " +
+			"combined, or auto, which plays them all (default: staircase)"},
 	}
 }
 
@@ -241,6 +242,10 @@ func showParts(p *printer, document plan.Plan, explain bool) error {
 		return nil // the reason is said with the exit code
 	}
 	err := listPilots(p, pilots)
+	if err == nil && len(document.Contest) > 0 {
+		fmt.Fprintln(p.out, "\nthe plans of all algorithms, played in the queues as they are now:")
+		err = list(p, document.Contest, entrantTable)
+	}
 	if err == nil && len(document.Comparison) > 0 {
 		fmt.Fprintln(p.out, "\nmedians of simulated outcomes; policies ask for pilots of one shape:")
 		err = list(p, document.Comparison, rivalTable)

@@ -516,12 +516,13 @@ var edges = map[string]map[string]string{
 	"internal/draft": {
 		"api": "requests for plans", "clustering": "how tasks become jobs", "internal/execution": "how far a run is", "internal/gate": "the workers that are there",
 		"internal/provision": "problems for the planner", "internal/run": "profiles of earlier runs", "internal/store": "what is known of sites and runs",
-		"plan": "problems and plans", "planner": "decides", "planner/montecarlo": "simulates plans",
+		"plan": "problems and plans", "planner": "decides", "planner/algorithm": "makes plans", "planner/montecarlo": "simulates plans",
+		"planner/virtual": "odds", "internal/queueing": "odds of waits", "internal/replica": "queues", "sim/queue": "queues",
 		"profile": "what is known of tasks", "sim": "how runtimes err", "workflow": "how a document is read",
 		"workflow/wfformat": "reads what is planned", root: "nouns",
 	},
 	"internal/server/backlogs": {
-		"gridsite": "asks sites who is in a queue", "internal/reach": "the way to sites", "internal/rest": "answers requests",
+		"internal/reach": "the way to sites", "internal/rest": "answers requests",
 		root: "sites, backlogs",
 	},
 	"selection":     {root: "error kinds"},

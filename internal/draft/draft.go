@@ -22,6 +22,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner"
+	"github.com/corral-pilot/corral/planner/algorithm"
 	"github.com/corral-pilot/corral/planner/montecarlo"
 )
 
@@ -30,6 +31,7 @@ type Desk struct {
 	db       *store.DB
 	clusters *gate.Clusters   // knows the workers that are there
 	runs     provision.Runs   // tells what is left of them
+	queues   Queues           // tells who is in line at sites
 	machine  corral.SiteQueue // what this machine is to a site without a batch system
 	seats    chan struct{}    // taken while the planner works
 }
@@ -38,21 +40,21 @@ type Desk struct {
 // longer, and corrald's other work with them.
 const mostPlanning = 2
 
-// seek has the planner make a plan, once fewer than mostPlanning are sought. If ctx ends, the error is the cause.
-func (d *Desk) seek(ctx context.Context, problem plan.Problem, in api.NewPlan, opts planner.Options) (*plan.Plan,
-	error) {
+// seek has an answer sought, once fewer than mostPlanning are. If ctx ends, the error is the cause.
+func (d *Desk) seek(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.Plan, error) {
 	select {
 	case d.seats <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	defer func() { <-d.seats }()
-	return simulated(ctx, problem, in, opts)
+	return answered(ctx, q, in)
 }
 
 // NewDesk returns a desk.
-func NewDesk(db *store.DB, clusters *gate.Clusters, runs provision.Runs, machine corral.SiteQueue) *Desk {
-	return &Desk{db, clusters, runs, machine, make(chan struct{}, mostPlanning)}
+func NewDesk(db *store.DB, clusters *gate.Clusters, runs provision.Runs, queues Queues,
+	machine corral.SiteQueue) *Desk {
+	return &Desk{db, clusters, runs, queues, machine, make(chan struct{}, mostPlanning)}
 }
 
 // Draft has the planner make a plan of what is known now for pilots that join a cluster, and writes it down in row,
@@ -138,11 +140,22 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	made, err := d.seek(ctx, problem, in, opts)
+	question, seen, err := d.question(ctx, problem, in, facts)
 	if err != nil {
 		return nil, err
 	}
-	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, assumed, said)
+	question.Options = opts
+	made, err := d.seek(ctx, question, in)
+	if err != nil {
+		return nil, err
+	}
+	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, assumed, said, seen)
+	complete(made, in, sites)
+	return made, nil
+}
+
+// complete writes into a plan what the request says of it.
+func complete(made *plan.Plan, in api.NewPlan, sites []corral.Site) {
 	made.Asked = asked(in, sites)
 	for q := made; q != nil; q = q.Nearest {
 		if q.Assumed != nil {
@@ -152,7 +165,6 @@ func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster,
 	if in.Marginal {
 		made.Marginal = plan.Marginals(made.Front)
 	}
-	return made, nil
 }
 
 // partsToLetGo is in how many pilots at least the hosts are asked for whose plan will be revised: the hosts of one

@@ -3,28 +3,18 @@ package draft
 import (
 	"context"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner"
-	"github.com/corral-pilot/corral/planner/montecarlo"
-	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/planner/algorithm"
 )
 
-// simulated has the planner make a plan, with simulated outcomes where the request calls for them.
-func simulated(ctx context.Context, problem plan.Problem, in api.NewPlan, opts planner.Options) (*plan.Plan, error) {
-	m := montecarlo.Model{Problem: problem, Spread: montecarlo.DefaultSpread}
-	if in.Error != "" {
-		var err error
-		if m.Spread, err = sim.ParseSpread(in.Error); err != nil {
-			return nil, corral.ErrorAt(corral.Invalid, "error", "%w", err)
-		}
-	}
-	made, err := m.Make(ctx, in.Goal, opts)
+// answered has an algorithm make a plan, with simulated outcomes where the request calls for them.
+func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.Plan, error) {
+	made, err := q.Make(ctx, in.Algorithm)
 	if err != nil || !in.Compare || !made.Feasible {
 		return made, err
 	}
-	if made.Comparison, err = m.Compare(ctx, made, in.Seed); err != nil {
+	if made.Comparison, err = q.Model.Compare(ctx, made, in.Seed); err != nil {
 		return nil, err
 	}
 	switch {

@@ -105,7 +105,7 @@ var schemas = map[string]any{
 	"NewScale": api.NewScale{}, "Scale": corral.Scale{},
 	"PlanDocument": plan.Plan{}, "Goal": plan.Goal{}, "PlanAsked": plan.Asked{}, "Amount": cost.Amount{}, "PlanPilot": plan.Pilot{},
 	"PlanSummary": plan.Summary{}, "PlanApart": plan.Apart{},
-	"PlanRival": plan.Rival{}, "PlanAssumed": plan.Assumed{}, "PlanQueue": plan.Queue{}, "PlanClosure": plan.Closure{},
+	"PlanRival": plan.Rival{}, "PlanEntrant": plan.Entrant{}, "PlanStep": plan.Step{}, "PlanAssumed": plan.Assumed{}, "PlanQueue": plan.Queue{}, "PlanClosure": plan.Closure{},
 	"PlanPresent": plan.There{}, "PlanTransfer": plan.SiteTransfer{}, "SiteTransfer": corral.SiteTransfer{}, "OverCPUs": corral.OverCPUs{}, "ChangedInput": corral.ChangedInput{}, "PlanRunning": plan.ThereRunning{}, "PlanWaits": plan.ShapeWaits{},
 	"PlanPoint": plan.Point{}, "PlanConfidence": plan.Confidence{}, "PlanMarginal": plan.Marginal{}, "Placement": plan.Placement{},
 	"Ensemble": record.Ensemble{}, "EnsembleList": api.List[record.Ensemble]{}, "EnsembleGoal": record.Goal{},

@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/draft"
 	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/store"
@@ -31,7 +32,7 @@ type planHandlers struct {
 
 func newPlans(a *rest.Adapter, cfg Config) *planHandlers {
 	return &planHandlers{cfg: cfg, glideins: newGlideins(a, cfg),
-		desk: draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, cfg.Machine),
+		desk: draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, reach.Queues{Reach: cfg.Reach}, cfg.Machine),
 		Resource: rest.Resource[corral.Plan]{
 			Adapter: a,
 			Object:  corral.ObjectPlan,

@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/draft"
 	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
@@ -28,7 +29,7 @@ type runHandlers struct {
 }
 
 func newRuns(a *rest.Adapter, cfg Config) *runHandlers {
-	desk := draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, cfg.Machine)
+	desk := draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, reach.Queues{Reach: cfg.Reach}, cfg.Machine)
 	return &runHandlers{runs: cfg.Runs, desk: desk, Resource: rest.Resource[corral.Run]{
 		Adapter: a,
 		Object:  corral.ObjectRun,

@@ -2,18 +2,12 @@
 package backlogs
 
 import (
-	"cmp"
 	"context"
-	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/rest"
 )
-
-// lookTime is for a look at a queue.
-const lookTime = time.Minute
 
 // Handlers answer requests about the queues of sites.
 type Handlers struct {
@@ -46,20 +40,7 @@ func (h *Handlers) show(c *rest.Call) error {
 	}
 	var seen corral.Backlog
 	err = h.UntilStop(c.Context(), func(ctx context.Context) (err error) {
-		limited, cancel := context.WithTimeoutCause(ctx, lookTime,
-			corral.Errorf(corral.Unavailable, "site %s has given no answer for %s", site.Name, lookTime))
-		defer cancel()
-		access, err := h.reach.Open(limited, site)
-		if err != nil {
-			return err
-		}
-		defer access.Head.Close()
-		observer, ok := access.Pilots.(gridsite.Observer)
-		if !ok {
-			return corral.ErrorAt(corral.Unsatisfiable, "site",
-				"%s has batch system %s, which is not asked who else is in its queue", site.Name, site.Batch)
-		}
-		seen, err = observer.Backlog(limited, cmp.Or(name, site.Queue))
+		seen, err = reach.Queues{Reach: h.reach}.Backlog(ctx, site, name)
 		return err
 	})
 	if err != nil {
