@@ -21,11 +21,11 @@ type NewPlan struct {
 	HostCPUs     int             `json:"host_cpus,omitempty"`     // of each pilot's hosts; 0: the planner chooses
 	Clustering   string          `json:"clustering,omitempty"`    // a rule; empty or auto: the planner chooses
 	Seed         uint64          `json:"seed,omitempty"`
-	Algorithm    plan.Algorithm  `json:"algorithm,omitempty"` // empty: staircase
-	DryRun       bool            `json:"dry_run,omitempty"`   // make no row: the answer has the id 0
+	DryRun       bool            `json:"dry_run,omitempty"` // make no row: the answer has the id 0
 	ForRun
 	Estimates
 	plan.WhatIf
+	plan.Sought
 	Aside
 }
 

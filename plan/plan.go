@@ -87,7 +87,8 @@ const (
 // Objectives lists what may be asked for.
 var Objectives = []Objective{Makespan, Cost, CPUs, Tradeoff}
 
-// A Pilot is one pilot to ask for. One that follows another is asked for as long after that one's start as planned: it
+// A Pilot is one pilot to ask for. Of one that hedges another the times are those until it is withdrawn, as expected;
+// no task is planned on it. One that follows another is asked for as long after that one's start as planned: it
 // comes earlier or later if that one does.
 type Pilot struct {
 	Site      string         `json:"site"`
@@ -103,6 +104,7 @@ type Pilot struct {
 	End       corral.Seconds `json:"end_s"`
 	Follows   *int           `json:"follows,omitempty"` // index of an earlier one, whose place it takes; nil: none's
 	Early     bool           `json:"early,omitempty"`   // it may be there before there is work for it, and is to stay
+	Hedges    *int           `json:"hedges,omitempty"`  // index of one before it at another site: the later goes
 }
 
 // Patience is how long it stays without work. One that takes the place of another may come earlier than planned, by its
@@ -116,6 +118,15 @@ func (p Pilot) Patience() corral.Seconds {
 		return LeaveAfter + p.Ready - p.Submit
 	}
 	return LeaveAfter
+}
+
+// Hedged returns the pilots without those that hedge others, which come last.
+func Hedged(pilots []Pilot) []Pilot {
+	n := len(pilots)
+	for n > 0 && pilots[n-1].Hedges != nil {
+		n--
+	}
+	return pilots[:n]
 }
 
 // Host is what each of its hosts offers.
@@ -161,6 +172,12 @@ const (
 
 // Algorithms lists what may be asked for.
 var Algorithms = []Algorithm{Auto, Staircase, MOGA, Greedy, VAR, Combined}
+
+// Sought is what a request says of how pilots are sought.
+type Sought struct {
+	Algorithm Algorithm `json:"algorithm,omitempty"` // empty: Staircase
+	Hedge     bool      `json:"hedge,omitempty"`     // ask for them at another site, too, and withdraw the later ones
+}
 
 // A Placement says where and when the plan has one task run.
 type Placement struct {

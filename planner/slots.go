@@ -1,5 +1,10 @@
 package planner
 
+// Pilots in slots. A candidate whose hosts are in slots is played by the same list schedule as any other: only that a
+// host is there from its slot's beginning on, no task may end behind its slot, and its next pilot there waits until the
+// walltime of the one before must be over. What slots a plan is to try is decided elsewhere (planner/algorithm): here
+// they are as given as the limits of a site.
+
 import "github.com/corral-pilot/corral/plan"
 
 // A Slot is a part of what a site gives that a plan's pilots may be in: so many cpus of a queue, from one instant until

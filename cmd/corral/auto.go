@@ -61,6 +61,7 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 	n.ForRun = api.ForRun{Auto: true, NextRun: &api.NextRun{SourceDir: in.SourceDir, Dir: in.Dir, Options: in.Options,
 		Labels: in.Labels}}
 	n.Learn, n.Algorithm = a.c.Bool("learn"), plan.Algorithm(a.c.String("algorithm"))
+	n.Hedge = a.c.Bool("hedge")
 	if a.c.IsSet("default-runtime") {
 		n.DefaultRuntime = in.Options.DefaultRuntime
 	}

@@ -81,6 +81,7 @@ func pilotFlags() []cli.Flag {
 		&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
 		&cli.StringFlag{Name: "algorithm", Usage: "seek the plan with `NAME`: staircase, moga, greedy, var or " +
 			"combined, or auto, which plays them all (default: staircase)"},
+		&cli.BoolFlag{Name: "hedge", Usage: "ask for pilots at another site, too, and withdraw the later ones"},
 	}
 }
 
@@ -139,7 +140,7 @@ func newPlan(c *cli.Context, p *printer) (api.NewPlan, error) {
 	n.DefaultRuntime, n.Learn = corral.Seconds(c.Duration("default-runtime")), c.Bool("learn")
 	n.Error, n.Compare = c.String("error"), c.Bool("compare")
 	n.Algorithm, n.Price, n.Billing = plan.Algorithm(c.String("algorithm")), c.String("price"), c.String("billing")
-	n.Marginal, n.DryRun = c.Bool("marginal"), c.Bool("dry-run")
+	n.Marginal, n.DryRun, n.Hedge = c.Bool("marginal"), c.Bool("dry-run"), c.Bool("hedge")
 	if c.IsSet("overhead") {
 		overhead := corral.Seconds(c.Duration("overhead"))
 		n.Overhead = &overhead

@@ -13,9 +13,9 @@ type numberedPilot struct {
 	number int
 }
 
-// listPilots prints the pilots of a plan, with their numbers where one takes the place of another.
+// listPilots prints the pilots of a plan, with their numbers where one takes the place of another, or hedges it.
 func listPilots(p *printer, pilots []plan.Pilot) error {
-	if !slices.ContainsFunc(pilots, func(q plan.Pilot) bool { return q.Follows != nil }) {
+	if !slices.ContainsFunc(pilots, func(q plan.Pilot) bool { return q.Follows != nil || q.Hedges != nil }) {
 		return list(p, pilots, pilotTable)
 	}
 	numbered := listing[numberedPilot]{
@@ -26,12 +26,19 @@ func listPilots(p *printer, pilots []plan.Pilot) error {
 		numbered.columns = append(numbered.columns, column[numberedPilot]{c.name,
 			func(q numberedPilot) any { return c.cell(q.Pilot) }})
 	}
-	numbered.columns = append(numbered.columns, column[numberedPilot]{"follows", func(q numberedPilot) any {
-		if q.Follows == nil {
-			return "-"
+	other := func(name string, of func(plan.Pilot) *int) {
+		if !slices.ContainsFunc(pilots, func(q plan.Pilot) bool { return of(q) != nil }) {
+			return
 		}
-		return *q.Follows
-	}})
+		numbered.columns = append(numbered.columns, column[numberedPilot]{name, func(q numberedPilot) any {
+			if of(q.Pilot) == nil {
+				return "-"
+			}
+			return *of(q.Pilot)
+		}})
+	}
+	other("follows", func(q plan.Pilot) *int { return q.Follows })
+	other("hedges", func(q plan.Pilot) *int { return q.Hedges })
 	rows := make([]numberedPilot, len(pilots))
 	for i, q := range pilots {
 		rows[i] = numberedPilot{q, i}

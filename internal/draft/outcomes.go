@@ -2,7 +2,9 @@ package draft
 
 import (
 	"context"
+	"slices"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner/algorithm"
@@ -10,7 +12,15 @@ import (
 
 // answered has an algorithm make a plan, with simulated outcomes where the request calls for them.
 func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.Plan, error) {
+	of := q.Model.Sites
+	if in.Hedge && !slices.ContainsFunc(of, func(s plan.Site) bool { return s.Name != of[0].Name }) {
+		return nil, corral.ErrorAt(corral.Unsatisfiable, "hedge", "of each pilot there is a second one at another "+
+			"site, and only %s takes pilots", of[0].Name)
+	}
 	made, err := q.Make(ctx, in.Algorithm)
+	if err == nil && in.Hedge {
+		made = algorithm.Hedge(q.Model.Problem, made)
+	}
 	if err != nil || !in.Compare || !made.Feasible {
 		return made, err
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/corral-pilot/corral/internal/firstfit"
 )
 
-// The tree finds the host that a look at each of them finds.
+// The tree finds, whatever has been freed and taken before, and whichever hosts suit,
+// the host that a look at each of them finds.
 func TestFirst(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

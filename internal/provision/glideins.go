@@ -25,6 +25,9 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 			Labels:       labelled(row),
 		}
 		all[i].Labels["pilot"] = strconv.Itoa(first + i)
+		if q.Hedges != nil {
+			all[i].Labels[hedgesLabel] = strconv.Itoa(first + *q.Hedges)
+		}
 		if q.Submit > 0 {
 			all[i].NotBefore = row.BeganAt.Add(time.Duration(q.Submit))
 		}

@@ -36,6 +36,9 @@ func bills(tx *store.Tx, pilots []plan.Pilot) (all []bill, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if q.Hedges != nil && *q.Hedges >= 0 && *q.Hedges < len(pilots) { // it may be the one that works
+			q.End = max(q.End, q.Start+pilots[*q.Hedges].End-pilots[*q.Hedges].Start)
+		}
 		_, all[k].each[i] = plan.Tariff(tariff).Bill(q)
 		all[k].sum, all[k].unit = all[k].sum.Plus(all[k].each[i]), tariff.Rate.Unit
 	}

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -46,17 +47,18 @@ func labelled(p corral.Plan) map[string]string {
 	return map[string]string{corral.PlanLabel: strconv.FormatInt(int64(p.ID), 10)}
 }
 
-// Keep releases each plan when the runs that were made for it are over, or when all of its pilots have ended and no
-// revision will ask for others, until ctx ends. Else a plan without a run is left alone: it was provisioned by a
-// person, who releases it, unless it is one of corral run --auto, whose run follows at once. Keep looks at the store
-// whenever a run or a glidein changes, each minute, and first at its start, so that what ended while no corrald ran is
-// released as well.
+// Keep withdraws hedges once the other pilot is there, and releases each plan when the runs that were made for it are
+// over, or when all of its pilots have ended and no revision will ask for others, until ctx ends. Else a plan without a
+// run is left alone: it was provisioned by a person, who releases it, unless it is one of corral run --auto, whose run
+// follows at once. Keep looks at the store whenever a run or a glidein changes, each minute, and first at its start, so
+// that what ended while no corrald ran is released as well.
 func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
+	pairs := hedges{db, map[corral.PlanID]bool{}}
 	for {
 		changed := db.Changed(store.Subject{Object: corral.ObjectRun})
 		left := db.Changed(store.Subject{Object: corral.ObjectGlidein})
-		if err := releaseEnded(ctx, db); err != nil && ctx.Err() == nil {
-			lg.Error("releasing plans: it is tried again within a minute", "error", err)
+		if err := errors.Join(releaseEnded(ctx, db), pairs.withdraw(ctx)); err != nil && ctx.Err() == nil {
+			lg.Error("releasing plans and their pilots: it is tried again within a minute", "error", err)
 		}
 		select {
 		case <-changed:

@@ -156,9 +156,10 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 	v.Problem.Work = s.asPlanned(work)
 	v.Problem.Cluster = ofTask(v.Problem, s.run.Options.Clustering)
 	of := map[corral.GlideinID]int{}
+	second := seconds(s.glideins)
 	for _, g := range s.glideins {
 		q, ok := s.pilot(g, v.Problem, idle)
-		if !ok {
+		if !ok || second[g.ID] {
 			continue
 		}
 		before, follows := of[g.Follows]

@@ -22,6 +22,7 @@ func (c *checker) pilots() {
 			c.life(i, q, s)
 			c.wait(i, q, s, rooms[s])
 			c.place(i, q)
+			c.hedge(i, q)
 			continue
 		}
 		c.breach("site", "pilot %d is for site %s, queue %q, which is not there", i, q.Site, q.Queue)
@@ -84,6 +85,21 @@ func (c *checker) place(i int, q plan.Pilot) {
 		"pilot %d does not fit the place of pilot %d", i, k)
 	c.unless(q.Submit >= p.Start && q.Start <= p.End, "follows", "pilot %d, asked for at %s, to start at %s, follows "+
 		"pilot %d, which is held from %s to %s", i, q.Submit, q.Start, k, p.Start, p.End)
+}
+
+// hedge checks a pilot that hedges another: at another site, with the same hosts, behind all that work.
+func (c *checker) hedge(i int, q plan.Pilot) {
+	if q.Hedges == nil {
+		return
+	}
+	k := *q.Hedges
+	if k < 0 || k >= i || c.plan.Pilots[k].Hedges != nil {
+		c.breach("hedges", "pilot %d hedges number %d, which is none before it that works", i, k)
+		return
+	}
+	p := c.plan.Pilots[k]
+	c.unless(p.Site != q.Site && p.Hosts == q.Hosts && p.Host() == q.Host() && p.Submit == q.Submit, "hedges",
+		"pilot %d is at the same site as pilot %d, or is not like it", i, k)
 }
 
 func shapeOf(q plan.Pilot, s *plan.Site) plan.Shape {

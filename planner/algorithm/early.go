@@ -1,5 +1,10 @@
 package algorithm
 
+// Virtual reservations of a plan's later pilots. The staircase asks for each so early that it comes in time if it waits
+// as long as the median of earlier pilots: half of them come later. Where the stage before must not wait for nothing,
+// being there beforehand is worth idle cpus. How many is known beforehand, by the waits that have ended; whether it was
+// worth it, the contest says.
+
 import (
 	"cmp"
 	"context"

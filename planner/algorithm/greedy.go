@@ -1,5 +1,8 @@
 package algorithm
 
+// The greedy algorithm looks at a place for one stage at a time, and never goes back: what a wide pilot for this stage
+// does to the start of the next it does not ask. So it is quick, and its plans have few pilots.
+
 import (
 	"math/bits"
 	"slices"

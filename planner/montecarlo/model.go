@@ -63,7 +63,7 @@ func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
 	work := Spec(m.Work)
 	work.Clusters = m.Work.Jobs(pl.Clustering)
 	s := m.chance(work, seed)
-	s.Asks = append(s.Asks, sim.AsksFor(pl.Pilots, len(s.Asks), time.Duration(plan.LeaveAfter))...)
+	s.Asks = append(s.Asks, sim.AsksFor(plan.Hedged(pl.Pilots), len(s.Asks), time.Duration(plan.LeaveAfter))...)
 	return s
 }
 
