@@ -47,6 +47,7 @@ var experiments = []struct {
 	{"prices", (*desk).prices},
 	{"virtual", (*desk).virtual},
 	{"choose", choose},
+	{"algorithms", algorithms},
 	{"bag", bagOfTasks},
 	{"offers", (*desk).offers},
 	{"promise", (*desk).promise},

@@ -1,0 +1,153 @@
+package main
+
+// The algorithms of corral plan, beside each other. What the thesis compares are reservations; these are pilots, which
+// wait in line like everybody's jobs, and what is asked is what a user asks: how soon, for how much, and how often much
+// too late.
+//
+// The site knows waits of all earlier jobs, as if each had been a pilot of ours: so the staircase and VAR know as much
+// as anybody can. A user who has run there ten times knows less.
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/clustering"
+	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/ensemble"
+	"github.com/corral-pilot/corral/ensemble/recipe"
+	"github.com/corral-pilot/corral/internal/queueing"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/planner"
+	"github.com/corral-pilot/corral/planner/algorithm"
+	"github.com/corral-pilot/corral/planner/montecarlo"
+	"github.com/corral-pilot/corral/planner/portfolio"
+	"github.com/corral-pilot/corral/planner/virtual"
+	"github.com/corral-pilot/corral/sim/queue"
+)
+
+// algorithms has corral plan make plans by each of its algorithms at the same fifty instants, and plays them among
+// those who come later: which should a user take? The staircase and VAR know the waits of all earlier jobs, the others
+// who is in line. A plan that takes half as long again as jobs would has missed. It asserts that auto, which plays the
+// plans in the queue as it is, is by J in the mean at most 3 % above the best single algorithm.
+func algorithms(d *desk) error {
+	base, err := d.lublin(256)
+	if err != nil {
+		return err
+	}
+	const n = 50
+	d.printf("\nPlans of pilots by algorithm, 100 tasks of 13 processors on 256, %s, %d instants; ratios to jobs, "+
+		"J, and plans that miss a deadline of 1.5 times what jobs take, in %%:\n\n", base.name, n)
+	d.printf("| load | α | algorithm | makespan | cost | J | missed | pilots |\n|---|---|---|---|---|---|---|---|\n")
+	for _, load := range []float64{0.65, 0.85} {
+		m := base.loaded(load)
+		held, states := queue.Replay(m.Machine, m.jobs), m.states(n)
+		for _, alpha := range alphas {
+			if err := byAlgorithm(d, held, states, load, alpha); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A sum adds up what the plans of an algorithm have come to.
+type sum struct {
+	played
+	missed, pilots float64
+}
+
+// byAlgorithm prints and asserts it for one load and one α.
+func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64, alpha ensemble.Share) error {
+	order := slices.DeleteFunc(slices.Clone(plan.Algorithms), func(a plan.Algorithm) bool { return a == plan.Auto })
+	sums := map[plan.Algorithm]*sum{plan.Auto: {}}
+	for k, q := range states {
+		w := recipe.Levels(typical, uint64(k))
+		c, err := at(w, q)
+		if err != nil {
+			return err
+		}
+		jobs, err := c.effort()
+		if err != nil {
+			return err
+		}
+		asked := inQueue(w, q, held, alpha)
+		among := asked.Model // of whoever comes later
+		among.Queues = montecarlo.Queues{{"site", ""}: q}
+		plans := map[plan.Algorithm]*plan.Plan{}
+		for _, by := range order {
+			if plans[by], err = asked.Make(context.Background(), by); err != nil {
+				return err
+			}
+		}
+		won, err := asked.Make(context.Background(), plan.Auto)
+		if err != nil {
+			return err
+		}
+		plans[plan.Auto] = won
+		for by, made := range plans {
+			s := sums[by]
+			if s == nil {
+				s = &sum{}
+				sums[by] = s
+			}
+			o := among.Ended(made, 1, 1)[0]
+			s.add(cost.Point{Makespan: o.Makespan, Cost: cost.Money(math.Round(o.Held.Hours() * float64(unit)))}, jobs,
+				portfolio.Way(made.Algorithm))
+			s.pilots += float64(o.Requests) / float64(len(states))
+			if !o.Finished || o.Makespan > jobs.Makespan*3/2 {
+				s.missed += 100 / float64(len(states))
+			}
+		}
+	}
+	best := math.Inf(1)
+	for _, by := range append(order, plan.Auto) {
+		s := sums[by]
+		if by != plan.Auto {
+			best = min(best, s.weight(alpha))
+		}
+		d.printf("| %.2f | %s | %s | %s | %.3f | %.3f | %.0f | %.1f |\n", load, alpha, by, ratioOf(s.pairs, makespans),
+			ratioOf(s.pairs, costs).value, s.weight(alpha), s.missed, s.pilots)
+	}
+	d.printf("| | | auto takes | %v | | | | |\n", sums[plan.Auto].taken)
+	if j := sums[plan.Auto].weight(alpha); j > 1.03*best {
+		d.breaks("at %.2f load with α = %s auto has a J of %.3f, and the best algorithm one of %.3f", load, alpha, j,
+			best)
+	}
+	return nil
+}
+
+// inQueue is a workflow for which pilots are sought in a queue, of which it is known who is in it, and how long all who
+// came before have waited.
+func inQueue(w plan.Work, q *queue.Queue, held []queue.Held, alpha ensemble.Share) algorithm.Question {
+	known := waits(held, q.Now())
+	odds := queueing.NewPredictor(known, epoch.Add(q.Now()))
+	at := plan.Site{Name: "site", Hosts: plan.Unlimited, Pilots: plan.Unlimited, CPUs: q.Free().Processors(),
+		Host: corral.Resources{CPUs: q.Free().Processors(), MemoryMiB: plan.Unlimited, GPUs: plan.Unlimited,
+			DiskMiB: plan.Unlimited},
+		Walltime: plan.Unbounded, Margin: 2 * time.Minute, Tariff: plan.CoreHours}
+	var medians []time.Duration // :: power of two of processors → median of the waits of like jobs
+	for n := 1; n <= at.CPUs; n *= 2 {
+		near := queueing.Quantile(queueing.Near(n, known), 0.5, epoch.Add(q.Now()))
+		medians = append(medians, time.Duration(near.Wait).Truncate(time.Second))
+	}
+	at.Wait = func(shape plan.Shape) time.Duration {
+		return medians[min(len(medians)-1, bits.Len(uint(shape.Hosts*shape.Host.CPUs))-1)]
+	}
+	at.Room = queue.Unplanned(q).From(q.Now())
+	return algorithm.Question{
+		Model: montecarlo.Model{Problem: plan.Problem{Work: w, Sites: []plan.Site{at}},
+			Queues: montecarlo.Queues{{"site", ""}: queue.Alone(q)}},
+		Goal:    plan.Goal{Objective: plan.Tradeoff, Tradeoff: float64(alpha) / float64(ensemble.Whole)},
+		Options: planner.Options{Seed: 1, Clustering: &clustering.Rule{}},
+		Odds: func(string, string) virtual.Predictor {
+			return func(n int, walltime, within time.Duration) float64 {
+				share, _ := odds.Estimate(n, walltime, within)
+				return share
+			}
+		},
+	}
+}
