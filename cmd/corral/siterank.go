@@ -4,6 +4,9 @@ package main
 // there; what follows for the workflow is reckoned here (internal/ranking), so that a file need not be sent to it.
 
 import (
+	"bytes"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -12,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/queueing"
 	"github.com/corral-pilot/corral/internal/ranking"
+	"github.com/corral-pilot/corral/profile"
 )
 
 // siteRankCommand says which sites a workflow should be run at.
@@ -70,14 +74,50 @@ func rankedSites(c *cli.Context, cl *api.Client) (all []ranking.Site, err error)
 	} else if sites, err = cl.Sites(c.Context, api.Filter{}); err != nil {
 		return nil, err
 	}
+	speeds, err := learnedSpeeds(c, cl)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range sites {
 		waits, err := cl.SiteEachWait(c.Context, s.Name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, ranking.Site{Site: s, Waits: waits})
+		all = append(all, ranking.Site{Site: s, Waits: waits, Speed: speeds[profile.SiteHosts(s.Name)]})
 	}
 	return all, nil
+}
+
+// mostRuns is of how many of the latest runs it is read what their tasks took where.
+const mostRuns = 20
+
+// learnedSpeeds says how fast sites are beside each other, by the tasks of the latest runs of which kinds have run at
+// several of them. A run of which no profile is left says nothing.
+func learnedSpeeds(c *cli.Context, cl *api.Client) (profile.Speeds, error) {
+	runs, err := cl.Runs(c.Context, api.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	runs = slices.DeleteFunc(runs, func(r corral.Run) bool { return !r.State.Over() || r.Tasks.Done == 0 })
+	var merged *profile.Profile
+	for _, r := range runs[max(0, len(runs)-mostRuns):] {
+		text, err := cl.RunProfile(c.Context, r.ID)
+		if err != nil {
+			continue
+		}
+		p, err := profile.ReadJSON(bytes.NewReader(text), "run")
+		switch {
+		case err != nil:
+		case merged == nil:
+			merged = p
+		default:
+			_ = merged.Merge(p) // fails for what is in it already
+		}
+	}
+	if merged == nil || c.Context.Err() != nil {
+		return nil, c.Context.Err()
+	}
+	return merged.Speeds(), nil
 }
 
 var rankTable = listing[ranking.Rank]{
@@ -96,6 +136,12 @@ var rankTable = listing[ranking.Rank]{
 		{"by waits", viable(func(r ranking.Rank) any { return r.Wait.Waits })},
 		{"of", viable(func(r ranking.Rank) any { return r.Wait.Source })},
 		{"takes", viable(func(r ranking.Rank) any { return brief(r.Takes) })},
+		{"speed", viable(func(r ranking.Rank) any {
+			if r.Speed == 0 {
+				return "not known"
+			}
+			return fmt.Sprintf("%.2f", r.Speed)
+		})},
 		{"cost", viable(func(r ranking.Rank) any {
 			if r.Cost == nil {
 				return "not known"

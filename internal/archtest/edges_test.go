@@ -528,7 +528,7 @@ var edges = map[string]map[string]string{
 	"selection":     {root: "error kinds"},
 	"selection/ads": {"condor/classad": "writes texts", "selection": "what it writes", root: "error kinds"},
 	"internal/ranking": {
-		"cost": "tariffs", "internal/queueing": "how long pilots wait", "plan": "workflows", "selection": "costs and choice",
+		"cost": "tariffs", "internal/queueing": "how long pilots wait", "plan": "workflows", "profile": "how fast sites are", "selection": "costs and choice",
 		root: "sites, waits",
 	},
 	"internal/baseline": {root: "error kinds"},

@@ -2,6 +2,10 @@
 // is viable, and if not the first thing that it lacks; how long the workflow takes there with so many cpus, what it
 // costs, and how long a pilot waits, with how much is known of that. Costs and choice are package selection's.
 //
+// How fast a site's hosts are is learned from runs (profile.Speeds): a site at which tasks took 1.25 times as long as
+// tasks of the same kinds elsewhere has a rate of 0.8 for each cpu. Nothing else of a site's rate is known beforehand:
+// clocks say little of what a program gets done, and sites do not say theirs.
+//
 // It ranks whole sites for a whole workflow, before there are pilots. A plan (package planner) says how many pilots of
 // which shape, and when.
 package ranking
@@ -17,6 +21,7 @@ import (
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/internal/queueing"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/profile"
 	"github.com/corral-pilot/corral/selection"
 )
 
@@ -36,10 +41,11 @@ type Asked struct {
 	By   By
 }
 
-// A Site is one of those that are ranked, with the waits that were seen there.
+// A Site is one of those that are ranked, with the waits that were seen there, and how fast its hosts were.
 type Site struct {
 	corral.Site
 	Waits []corral.Wait
+	Speed profile.Speed // beside the others; its Factor is 0 if nothing is known, which counts as 1
 }
 
 // A Rank is what is said of a site.
@@ -50,6 +56,8 @@ type Rank struct {
 	Queue  string            `json:"queue,omitempty"`
 	Items  []selection.Item  `json:"items,omitempty"` // what the workflow takes there, in seconds
 	Takes  corral.Seconds    `json:"takes_s"`         // their sum
+	Speed  float64           `json:"speed,omitempty"` // by which runtimes are divided there, as learned; absent: not known
+	Kinds  int               `json:"kinds,omitempty"` // of tasks that it was learned from
 	Wait   queueing.Expected `json:"wait"`
 	Cost   *cost.Amount      `json:"cost,omitempty"` // absent: it is by the host, and what a host has is not known
 
@@ -148,14 +156,15 @@ func (in Asked) affinity(r Rank) float64 {
 // at says what the workflow comes to at a site.
 func (in Asked) at(s Site) (r Rank, err error) {
 	r.Site = s.Name
-	task := in.requires()
+	r.Speed, r.Kinds = s.Speed.Factor, s.Speed.Shared
+	task, speed := in.requires(), cmp.Or(s.Speed.Factor, 1)
 	queue, lacks := in.queue(s.Site, task.node)
 	if r.Queue = queue.Name; lacks != "" {
 		r.Lacks = lacks
 		return r, nil
 	}
 	offers := []selection.Capability{
-		{Consumable: selection.Consumable{Type: "cpu-seconds"}, Rate: min(float64(in.CPUs), task.width)}}
+		{Consumable: selection.Consumable{Type: "cpu-seconds"}, Rate: speed * min(float64(in.CPUs), task.width)}}
 	if task.work > 0 {
 		r.Items, err = selection.Bill(offers, []selection.Requirement{
 			{Consumable: selection.Consumable{Type: "cpu-seconds"}, Amount: task.work}})
@@ -168,8 +177,9 @@ func (in Asked) at(s Site) (r Rank, err error) {
 	if takes := time.Duration(r.Takes); r.walltime == 0 || takes < r.walltime {
 		r.walltime = takes
 	}
-	if queue.MaxWalltime > 0 && task.longest > time.Duration(queue.MaxWalltime) {
-		r.Lacks = fmt.Sprintf("walltime: a task takes %s, and queue %s ends jobs after %s", task.longest, queue.Name,
+	longest := time.Duration(float64(task.longest) / speed).Round(time.Millisecond)
+	if queue.MaxWalltime > 0 && longest > time.Duration(queue.MaxWalltime) {
+		r.Lacks = fmt.Sprintf("walltime: a task takes %s, and queue %s ends jobs after %s", longest, queue.Name,
 			time.Duration(queue.MaxWalltime))
 		return r, nil
 	}

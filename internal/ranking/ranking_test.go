@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/queueing"
 	"github.com/corral-pilot/corral/internal/ranking"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/profile"
 )
 
 var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
@@ -43,6 +44,34 @@ func site(name, price string, wait time.Duration, change func(*ranking.Site)) ra
 		change(&s)
 	}
 	return s
+}
+
+// Of two sites that are alike the faster is better, by what was learned of them; a task may be too long for the slower
+// one's walltime.
+func TestSpeeds(t *testing.T) {
+	t.Parallel()
+	speed := func(factor float64) func(*ranking.Site) {
+		return func(s *ranking.Site) { s.Speed = profile.Speed{Factor: factor, Shared: 3} }
+	}
+	sites := []ranking.Site{
+		site("a-slow", "", time.Hour, speed(0.5)), site("b-unknown", "", time.Hour, nil), site("c-fast", "", time.Hour, speed(2)),
+		site("d-tiny", "", time.Hour, func(s *ranking.Site) { speed(0.01)(s) }),
+	}
+	ranks, err := ranking.Of(ranking.Asked{Work: work(t, 16, corral.Resources{CPUs: 1}), CPUs: 16, By: ranking.Time}, sites, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"c-fast", "b-unknown", "a-slow", "d-tiny"}, names(ranks)); diff != "" {
+		t.Error(diff)
+	}
+	for i, want := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
+		if r := ranks[i]; time.Duration(r.Takes) != want || !r.Viable || r.Kinds != []int{3, 0, 3}[i] {
+			t.Errorf("%+v, want it to take %s", r, want)
+		}
+	}
+	if r := ranks[3]; r.Viable || !strings.Contains(r.Lacks, "a task takes 100h") {
+		t.Errorf("%+v", r)
+	}
 }
 
 func names(ranks []ranking.Rank) (all []string) {
