@@ -138,7 +138,7 @@ var rankTable = listing[ranking.Rank]{
 		{"takes", viable(func(r ranking.Rank) any { return brief(r.Takes) })},
 		{"speed", viable(func(r ranking.Rank) any {
 			if r.Speed == 0 {
-				return "not known"
+				return "" // not known
 			}
 			return fmt.Sprintf("%.2f", r.Speed)
 		})},

@@ -56,7 +56,7 @@ type Rank struct {
 	Queue  string            `json:"queue,omitempty"`
 	Items  []selection.Item  `json:"items,omitempty"` // what the workflow takes there, in seconds
 	Takes  corral.Seconds    `json:"takes_s"`         // their sum
-	Speed  float64           `json:"speed,omitempty"` // by which runtimes are divided there, as learned; absent: not known
+	Speed  float64           `json:"speed,omitempty"` // runtimes are divided by it there; absent: not known
 	Kinds  int               `json:"kinds,omitempty"` // of tasks that it was learned from
 	Wait   queueing.Expected `json:"wait"`
 	Cost   *cost.Amount      `json:"cost,omitempty"` // absent: it is by the host, and what a host has is not known

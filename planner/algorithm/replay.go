@@ -1,9 +1,9 @@
 package algorithm
 
 // The replay of a plan. Planner and dispatcher follow the same rule, the first task by rank to the first place where it
-// fits, but look at places in another order, and the dispatcher keeps a place free for a task that was overtaken for too
-// long. Where pilots stay for as long as they are needed that moves tasks by seconds. Where slots end it decides whether
-// a task is done: so the plan says what the dispatcher does.
+// fits, but look at places in another order, and the dispatcher keeps a place free for a task that was overtaken for
+// too long. Where pilots stay for as long as they are needed that moves tasks by seconds. Where slots end it decides
+// whether a task is done: so the plan says what the dispatcher does.
 //
 // The simulator runs corrald's own code for that (sim), and is the only judge: no second matching is written down here.
 
