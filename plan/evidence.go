@@ -43,6 +43,7 @@ type Entrant struct {
 	Algorithm Algorithm      `json:"algorithm"`
 	Makespan  corral.Seconds `json:"makespan_s"` // the median of outcomes in which all tasks were done
 	Cost      cost.Amount    `json:"cost"`       // the mean
+	PeakCPUs  int            `json:"peak_cpus"`  // held at once, as planned
 	Missed    float64        `json:"missed"`     // share of outcomes that were late, too dear, or not done
 	Weight    float64        `json:"weight"`     // by the goal's trade-off, where the staircase has 1
 	Won       bool           `json:"won,omitempty"`

@@ -21,7 +21,8 @@ type Step struct {
 }
 
 // Line has pilots that are in the room of a queue join its line as late as is right: had they come earlier they would
-// start earlier. None comes before one that is to start before it, since it would take that one's place.
+// start earlier. None comes before one that is to start before it, since it would take that one's place, nor while the
+// site has as many pilots as it takes.
 func Line(sites []Site, pilots []Pilot) {
 	for i := range sites {
 		site := &sites[i]
@@ -29,6 +30,7 @@ func Line(sites []Site, pilots []Pilot) {
 			continue
 		}
 		room, last := site.Room.Clone(), corral.Seconds(0)
+		var line []Pilot
 		for _, k := range byStart(pilots) {
 			q := &pilots[k]
 			if q.Site != site.Name || q.Queue != site.Queue {
@@ -39,10 +41,27 @@ func Line(sites []Site, pilots []Pilot) {
 				continue // it does not rely on room
 			}
 			last = max(last, corral.Seconds(room.Arrival(start, walltime, n)))
+			last = min(q.Start, whenFewer(line, site.Pilots, last))
 			q.Submit, q.Early = last, last < q.Start
 			room.Take(start, start+walltime, n)
+			line = append(line, *q)
 		}
 	}
+}
+
+// whenFewer is from when on, an instant or later, fewer than so many of some pilots are in line or there.
+func whenFewer(pilots []Pilot, most int, at corral.Seconds) corral.Seconds {
+	var ends []corral.Seconds
+	for _, q := range pilots {
+		if q.End > at {
+			ends = append(ends, q.End)
+		}
+	}
+	if len(ends) < most {
+		return at
+	}
+	slices.Sort(ends)
+	return ends[len(ends)-most]
 }
 
 // byStart are the indices of pilots in the order of their starts.

@@ -54,6 +54,27 @@ func TestPilotsInSlots(t *testing.T) {
 	}
 }
 
+// Where a site takes one pilot at a time, the second is in line when the first has gone.
+func TestPilotsInSlotsOneAtATime(t *testing.T) {
+	t.Parallel()
+	const h = time.Hour
+	site := cloud()
+	site.Room, site.Pilots = availability.New(2, 0), 1
+	pilots := []plan.Pilot{
+		{Site: site.Name, Hosts: 1, CPUs: 1, Walltime: corral.Seconds(2 * h), End: corral.Seconds(h)},
+		{Site: site.Name, Hosts: 1, CPUs: 2, Walltime: corral.Seconds(h), Start: corral.Seconds(2 * h), End: corral.Seconds(3 * h)},
+	}
+	plan.Line([]plan.Site{site}, pilots)
+	if got := time.Duration(pilots[1].Submit); got != h {
+		t.Errorf("the second is in line after %s, want after the first has gone", got)
+	}
+	site.Pilots = 2
+	plan.Line([]plan.Site{site}, pilots)
+	if got := time.Duration(pilots[1].Submit); got != 0 {
+		t.Errorf("with two at a time it is in line after %s", got)
+	}
+}
+
 // Plans in slots are valid, or said to be impossible, whatever the room: Make has each checked. Of what a queue has the
 // test takes each step as it comes, so that pilots are cut off at its end.
 func TestEveryPlanInSlotsIsValid(t *testing.T) {

@@ -94,7 +94,7 @@ func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64
 				s = &sum{}
 				sums[by] = s
 			}
-			o := among.Ended(made, 1, 1)[0]
+			o := among.Ended(context.Background(), made, 1, 1)[0]
 			s.add(cost.Point{Makespan: o.Makespan, Cost: cost.Money(math.Round(o.Held.Hours() * float64(unit)))}, jobs,
 				portfolio.Way(made.Algorithm))
 			s.pilots += float64(o.Requests) / float64(len(states))

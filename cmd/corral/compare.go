@@ -14,6 +14,7 @@ var entrantTable = listing[plan.Entrant]{
 		{"algorithm", func(e plan.Entrant) any { return e.Algorithm }},
 		{"makespan", played(func(e plan.Entrant) any { return brief(e.Makespan) })},
 		{"cost", played(func(e plan.Entrant) any { return priced(e.Cost) })},
+		{"peak cpus", played(func(e plan.Entrant) any { return e.PeakCPUs })},
 		{"missed", played(func(e plan.Entrant) any { return percent(e.Missed) })},
 		{"weight", played(func(e plan.Entrant) any { return fmt.Sprintf("%.3f", e.Weight) })},
 		{"", func(e plan.Entrant) any {

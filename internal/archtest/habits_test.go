@@ -14,7 +14,7 @@ import (
 
 // purePackages read no clock, no random numbers and nothing outside: time and chance are arguments, so
 // that the same decisions can be tested, replayed and simulated.
-var purePackages = []string{root, "cost", "credential", "dag", "internal/execution", "internal/matching", "internal/pilot/attempt",
+var purePackages = []string{root, "cost", "credential", "dag", "internal/execution", "internal/hedge", "internal/matching", "internal/pilot/attempt",
 	"internal/reconcile", "internal/slurm/job", "internal/slurm/submission", "plan", "plan/validator", "planner",
 	"planner/algorithm", "planner/besteffort", "planner/greedy", "planner/moga", "planner/portfolio", "planner/slotted", "planner/virtual", "internal/ranking", "selection", "selection/ads", "profile", "resubmit", "sim", "sim/advertiser", "sim/availability", "sim/lublin",
 	"sim/market", "sim/queue", "sim/swf", "slot", "internal/usage", "workflow", "workflow/clustered"}

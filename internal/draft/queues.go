@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -46,28 +47,49 @@ func (d *Desk) question(ctx context.Context, p plan.Problem, in api.NewPlan, fac
 		q.Model = m
 		return q, nil, nil
 	}
-	for i := range m.Sites {
+	for i, seen := range d.look(ctx, m.Sites, facts) {
 		s := &m.Sites[i]
-		k := slices.IndexFunc(facts, func(f provision.Facts) bool { return f.Site.Name == s.Name })
-		if facts[k].Site.Batch == corral.ForkBatch {
-			continue // it has no queue
-		}
-		seen, err := d.queues.Backlog(ctx, facts[k].Site, s.Queue)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return q, nil, context.Cause(ctx)
-		}
-		if err != nil {
+		case seen.err != nil:
 			said = append(said, fmt.Sprintf("who is in line at site %s is not known, and its waits are "+
-				"planned with: %s", s.Name, err))
-			continue
+				"planned with: %s", s.Name, seen.err))
+		case seen.is != nil:
+			line := replica.Of(*seen.is)
+			m.Queues[[2]string{s.Name, s.Queue}], s.Room = line, queue.Unplanned(line).From(line.Now())
+			said = append(said, fmt.Sprintf("in queue %s at site %s %d jobs ran and %d were in line", seen.is.Queue,
+				s.Name, len(seen.is.Running), len(seen.is.Waiting)))
 		}
-		now := replica.Of(seen)
-		m.Queues[[2]string{s.Name, s.Queue}], s.Room = now, queue.Unplanned(now).From(now.Now())
-		said = append(said, fmt.Sprintf("in queue %s at site %s %d jobs ran and %d were in line", seen.Queue, s.Name,
-			len(seen.Running), len(seen.Waiting)))
 	}
 	q.Model = m
 	return q, said, nil
+}
+
+// A seen is a queue as a site has shown it; neither backlog nor error: the site has no queue.
+type seen struct {
+	is  *corral.Backlog
+	err error
+}
+
+// look looks at the queues of sites, all at once: one that does not answer takes a minute.
+func (d *Desk) look(ctx context.Context, sites []plan.Site, facts []provision.Facts) []seen {
+	all := make([]seen, len(sites))
+	var wg sync.WaitGroup
+	for i, s := range sites {
+		k := slices.IndexFunc(facts, func(f provision.Facts) bool { return f.Site.Name == s.Name })
+		if facts[k].Site.Batch == corral.ForkBatch {
+			continue
+		}
+		wg.Go(func() {
+			b, err := d.queues.Backlog(ctx, facts[k].Site, s.Queue)
+			if all[i].err = err; err == nil {
+				all[i].is = &b
+			}
+		})
+	}
+	wg.Wait()
+	return all
 }
 
 // odds predicts, by the waits of a queue, whether pilots start in time; nil where no wait is known.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/hedge"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/plan"
@@ -26,7 +27,7 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 		}
 		all[i].Labels["pilot"] = strconv.Itoa(first + i)
 		if q.Hedges != nil {
-			all[i].Labels[hedgesLabel] = strconv.Itoa(first + *q.Hedges)
+			all[i].Labels[hedge.Label] = strconv.Itoa(first + *q.Hedges)
 		}
 		if q.Submit > 0 {
 			all[i].NotBefore = row.BeganAt.Add(time.Duration(q.Submit))

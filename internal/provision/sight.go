@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/hedge"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/store"
@@ -156,7 +157,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 	v.Problem.Work = s.asPlanned(work)
 	v.Problem.Cluster = ofTask(v.Problem, s.run.Options.Clustering)
 	of := map[corral.GlideinID]int{}
-	second := seconds(s.glideins)
+	second := hedge.Uncounted(s.glideins)
 	for _, g := range s.glideins {
 		q, ok := s.pilot(g, v.Problem, idle)
 		if !ok || second[g.ID] {

@@ -98,7 +98,7 @@ func (c *checker) hedge(i int, q plan.Pilot) {
 		return
 	}
 	p := c.plan.Pilots[k]
-	c.unless(p.Site != q.Site && p.Hosts == q.Hosts && p.Host() == q.Host() && p.Submit == q.Submit, "hedges",
+	c.unless(p.Site != q.Site && p.Hosts == q.Hosts && p.Host() == q.Host() && p.Submit <= q.Submit, "hedges",
 		"pilot %d is at the same site as pilot %d, or is not like it", i, k)
 }
 

@@ -49,7 +49,8 @@ func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 		case !made.Feasible:
 			e.Why = made.Reasons[0]
 		default:
-			q.play(made, &e)
+			e.PeakCPUs = made.PeakCPUs
+			q.play(ctx, made, &e)
 		}
 		all, plans = append(all, e), append(plans, made)
 	}
@@ -64,9 +65,9 @@ func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 }
 
 // play fills in what a plan comes to.
-func (q Question) play(made *plan.Plan, e *plan.Entrant) {
+func (q Question) play(ctx context.Context, made *plan.Plan, e *plan.Entrant) {
 	n := max(1, min(mostPlayed, playedTasks/len(q.Model.Work.Tasks)))
-	outcomes := q.Model.Ended(made, n, q.Options.Seed)
+	outcomes := q.Model.Ended(ctx, made, n, q.Options.Seed)
 	var makespans []time.Duration
 	var spent cost.Money
 	missed := 0
@@ -142,6 +143,8 @@ func byObjective(goal plan.Goal, a, b plan.Entrant) int {
 		return cmp.Compare(a.Makespan, b.Makespan)
 	case plan.Cost:
 		return cmp.Compare(a.Cost.Money, b.Cost.Money)
+	case plan.CPUs:
+		return cmp.Or(a.PeakCPUs-b.PeakCPUs, cmp.Compare(a.Cost.Money, b.Cost.Money))
 	}
 	return cmp.Compare(a.Weight, b.Weight)
 }
@@ -157,7 +160,8 @@ func why(goal plan.Goal, all []plan.Entrant, best int) string {
 			}
 		}
 	}
-	by := map[plan.Objective]string{plan.Makespan: "the shortest makespan", plan.Cost: "the least cost"}[goal.Objective]
+	by := map[plan.Objective]string{plan.Makespan: "the shortest makespan", plan.Cost: "the least cost",
+		plan.CPUs: "the fewest cpus"}[goal.Objective]
 	if by == "" {
 		by = fmt.Sprintf("the least weight by a trade-off of %g", goal.Tradeoff)
 	}

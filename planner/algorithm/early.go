@@ -22,7 +22,7 @@ import (
 // early makes the planner's plan, and has pilots that are wanted later than now asked for when the odds are best that
 // they run by then (virtual.Plan). Each asks for as long as from its submission to its end, and is held idle until it
 // has work: that is what the certainty costs. If room is looked for, one that the queue has room for at its time is
-// asked for so that it gets that, and none earlier. One that a later pilot follows stays as it is.
+// asked for so that it gets that, and none earlier. Those that follow each other stay as they are.
 func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 	made, err := q.staircase(ctx)
 	if err != nil || !made.Feasible {
@@ -30,11 +30,11 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 	}
 	p := *made
 	p.Pilots = slices.Clone(made.Pilots)
-	e := hurry{Question: q, rooms: map[*plan.Site]*availability.Profile{}}
+	e := hurry{Question: q, rooms: map[*plan.Site]*availability.Profile{}, last: map[*plan.Site]corral.Seconds{}}
 	for i := range p.Pilots {
 		x := &p.Pilots[i]
 		s := q.Model.Site(x.Site, x.Queue)
-		if x.Submit > 0 && x.Follows == nil && !(room && e.wait(s, x)) {
+		if x.Submit > 0 && !chained(p.Pilots, i) && !(room && e.wait(s, x)) {
 			was := *x
 			if e.advance(s, x); peak(p.Pilots, x.Site) > s.CPUs {
 				*x = was // the site does not give so many cpus at once
@@ -65,6 +65,7 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 type hurry struct {
 	Question
 	rooms          map[*plan.Site]*availability.Profile // what is left of them
+	last           map[*plan.Site]corral.Seconds        // when the latest is in line that waits for room
 	early, waiting int                                  // pilots
 }
 
@@ -73,8 +74,9 @@ func (e *hurry) wait(s *plan.Site, x *plan.Pilot) bool {
 	if !e.fits(s, x) {
 		return false
 	}
-	x.Submit = corral.Seconds(e.rooms[s].Arrival(time.Duration(x.Start), time.Duration(x.Walltime), x.HeldCPUs()))
-	x.Early = x.Submit < x.Start
+	arrival := e.rooms[s].Arrival(time.Duration(x.Start), time.Duration(x.Walltime), x.HeldCPUs())
+	x.Submit = max(corral.Seconds(arrival), e.last[s]) // pilots come in the order of their starts, as in plan.Line
+	x.Early, e.last[s] = x.Submit < x.Start, x.Submit
 	e.waiting++
 	return true
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/plan"
@@ -20,10 +21,10 @@ import (
 
 // A stage is levels of a graph, one after another, that are about as wide as each other.
 type stage struct {
-	work   plan.Work
-	widest int // cpus that any of its tasks needs at most
-	most   int // cpus that are of use at once
-	takes  map[int]time.Duration
+	work  plan.Work
+	needs corral.Resources // that its tasks need at most, in each respect
+	most  int              // cpus that are of use at once
+	takes map[int]time.Duration
 }
 
 // stages cuts a workflow into stages, as it runs at a site: a level belongs to the one before it if the powers of two
@@ -44,8 +45,9 @@ func stages(p plan.Problem, s *plan.Site) (all []*stage) {
 		for i := range work.Tasks {
 			t := &work.Tasks[i]
 			t.Runtime = lasts(p, s, *t)
-			st.widest = max(st.widest, t.Needs.CPUs)
+			st.needs = st.needs.Most(t.Needs)
 		}
+		st.needs.CPUs = max(1, st.needs.CPUs)
 		all, from = append(all, st), k+1
 	}
 	return all
@@ -56,7 +58,7 @@ func stages(p plan.Problem, s *plan.Site) (all []*stage) {
 // task has no place there.
 func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 	if d, known := s.takes[cpus]; known {
-		return d, d > 0
+		return d, d >= 0
 	}
 	alone := slot.Slot{Length: time.Hour, Processors: cpus, Divisible: true, Extensible: true}
 	one, err := slotted.New(slotted.Problem{Work: s.work, Sites: []slotted.Site{
@@ -67,7 +69,9 @@ func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 			takes = point.Makespan + slices.Max(s.work.Runtimes())
 		}
 	}
-	s.takes[cpus] = takes
+	if s.takes[cpus] = takes; !ok {
+		s.takes[cpus] = -1
+	}
 	return takes, ok
 }
 
@@ -103,12 +107,12 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []plann
 		var from []int // :: slot → site
 		for i := range p.Sites {
 			s, st := &p.Sites[i], parts[i][k]
-			for n := st.widest; n < 2*st.most; n *= 2 {
+			for n := st.needs.CPUs; n < 2*st.most && st.needs.FitIn(s.Host); n *= 2 {
 				cpus := min(n, st.most)
 				takes, can := st.on(cpus)
 				length := takes + held(p, s)
 				at, fits := rooms[i].Fit(max(0, ready-s.Overhead), length, cpus)
-				if !can || !fits || length > s.Walltime || st.widest > s.Host.CPUs {
+				if !can || !fits || length > s.Walltime {
 					continue
 				}
 				slots = append(slots, planner.Slot{Site: s.Name, Queue: s.Queue, CPUs: cpus,

@@ -6,6 +6,7 @@ package algorithm
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -102,7 +103,7 @@ const mostPlaced = 4_000_000
 const mostChoices = 10
 
 // search returns the choices of slots of which no other that the search has met is both sooner and cheaper, and all
-// slots.
+// slots together.
 func search(ctx context.Context, q Question) (choices [][]planner.Slot, err error) {
 	o := offered(q.Model.Problem)
 	s, err := slotted.New(slotted.Problem{Work: q.Model.Work, Sites: o.sites})
@@ -114,17 +115,41 @@ func search(ctx context.Context, q Question) (choices [][]planner.Slot, err erro
 		options.Population -= 10
 	}
 	front, err := moga.Search(moga.Slots(s), options)
-	for i := range min(len(front), mostChoices) {
-		m := front[i*len(front)/min(len(front), mostChoices)]
+	n := min(len(front), mostChoices)
+	for i := range n {
+		m := front[i*(len(front)-1)/max(1, n-1)]
 		if made, ok := s.Plan(m.Chosen.Has); ok {
 			choices = append(choices, o.used(made.Pieces))
 		}
 	}
-	all := slices.Concat(o.slots...)
-	for i := range all {
-		all[i].CPUs = min(all[i].CPUs, q.Model.Work.MostCPUs())
+	return append(choices, o.whole(q.Model.Work.MostCPUs())...), err
+}
+
+// whole are all slots, none wider than what is of use. A site's limits hold for its queues together, whose slots do not
+// know of each other: so of sites with several queues there is a choice with the slots of each.
+func (o offer) whole(most int) (choices [][]planner.Slot) {
+	var all []planner.Slot
+	queues := map[string][][]planner.Slot{} // :: site
+	several := 0
+	for _, slots := range o.slots {
+		for i := range slots {
+			slots[i].CPUs = min(slots[i].CPUs, most)
+		}
+		if all = append(all, slots...); len(slots) > 0 {
+			site := slots[0].Site
+			queues[site] = append(queues[site], slots)
+			several = max(several, len(queues[site]))
+		}
 	}
-	return append(choices, all), err
+	choices = [][]planner.Slot{all}
+	for k := 0; k < several && several > 1; k++ {
+		var one []planner.Slot
+		for _, site := range slices.Sorted(maps.Keys(queues)) {
+			one = append(one, queues[site][min(k, len(queues[site])-1)]...)
+		}
+		choices = append(choices, one)
+	}
+	return choices
 }
 
 // used are the slots of which there are pieces, each twice as wide as those are together at most: the list schedule

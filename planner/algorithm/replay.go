@@ -33,7 +33,7 @@ func replayed(m montecarlo.Model, made *plan.Plan) (*plan.Plan, bool) {
 		return made, true
 	}
 	p := *made
-	p.Pilots, p.Schedule = slices.Clone(made.Pilots), nil
+	p.Pilots, p.Schedule, p.Makespan = slices.Clone(made.Pilots), nil, 0
 	trace := sim.Run(AsReserved(m, made))
 	if trace.Ending != sim.Done || len(trace.Pilots) != len(p.Pilots) {
 		return nil, false
@@ -81,7 +81,7 @@ func AsReserved(m montecarlo.Model, made *plan.Plan) sim.Scenario {
 	s := m.Scenario(made, 0)
 	type queue struct{ site, name string }
 	waits := map[queue][]time.Duration{}
-	for _, k := range bySubmission(made.Pilots) {
+	for _, k := range bySubmission(plan.Hedged(made.Pilots)) {
 		q := made.Pilots[k]
 		waits[queue{q.Site, q.Queue}] = append(waits[queue{q.Site, q.Queue}], time.Duration(q.Start-q.Submit))
 	}

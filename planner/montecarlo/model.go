@@ -119,7 +119,10 @@ func (m Model) outcomes(pl *plan.Plan, n, first int, seed uint64) []Outcome {
 
 // Ended is Outcomes as a plan comes out that is seen to: what its pilots have left undone when they have gone is done
 // by others like the widest of them, one at a time.
-func (m Model) Ended(pl *plan.Plan, n int, seed uint64) []Outcome {
+//
+// It ends with ctx; outcomes that were not played by then are empty.
+func (m Model) Ended(ctx context.Context, pl *plan.Plan, n int, seed uint64) []Outcome {
+	m.ctx = ctx
 	return m.play(n, func(i int) sim.Scenario {
 		s := m.Scenario(pl, stream(seed, i))
 		s.Control, s.Every = m.seeTo(pl), time.Minute
@@ -127,23 +130,33 @@ func (m Model) Ended(pl *plan.Plan, n int, seed uint64) []Outcome {
 	})
 }
 
-// seeTo asks for another pilot when none is there or is to come.
+// seeTo asks for another pilot when none is there or is to come: like each of the plan's in turn, the widest first,
+// since what is left may not fit the first.
 func (m Model) seeTo(pl *plan.Plan) sim.Control {
-	if len(pl.Pilots) == 0 {
+	var shapes []plan.Pilot
+	var longest, last corral.Seconds
+	for _, q := range plan.Hedged(pl.Pilots) {
+		longest, last = max(longest, q.Walltime), max(last, q.Submit)
+		if !slices.ContainsFunc(shapes, func(s plan.Pilot) bool {
+			return s.Site == q.Site && s.Queue == q.Queue && s.Hosts == q.Hosts && s.Host() == q.Host()
+		}) {
+			shapes = append(shapes, q)
+		}
+	}
+	if len(shapes) == 0 {
 		return nil
 	}
-	like := slices.MaxFunc(pl.Pilots, func(a, b plan.Pilot) int { return a.HeldCPUs() - b.HeldCPUs() })
-	like.Follows, like.Early = nil, false
-	for _, q := range pl.Pilots {
-		like.Walltime = max(like.Walltime, q.Walltime)
-	}
-	last := slices.MaxFunc(pl.Pilots, func(a, b plan.Pilot) int { return cmp.Compare(a.Submit, b.Submit) }).Submit
+	slices.SortStableFunc(shapes, func(a, b plan.Pilot) int { return b.HeldCPUs() - a.HeldCPUs() })
+	asked := 0
 	return func(now time.Duration, v sim.View) []sim.Ask {
 		over := func(h sim.Held) bool { return h.End >= 0 }
 		if now <= time.Duration(last) || slices.ContainsFunc(v.Pilots, func(h sim.Held) bool { return !over(h) }) {
 			return nil
 		}
-		like.Submit = corral.Seconds(now)
+		like := shapes[asked%len(shapes)]
+		like.Follows, like.Early, like.Submit = nil, false, corral.Seconds(now)
+		like.Walltime = min(longest, corral.Seconds(m.Site(like.Site, like.Queue).Walltime))
+		asked++
 		return []sim.Ask{{Pilot: like, Idle: time.Duration(plan.LeaveAfter)}}
 	}
 }

@@ -1,10 +1,11 @@
-package provision
+package hedge_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/hedge"
 )
 
 // Of a pair the glidein goes whose workers come later: cancelled while it has none, drained if it has. Before any has
@@ -25,21 +26,23 @@ func TestHedgesAreWithdrawn(t *testing.T) {
 		{"both wait", corral.Glidein{}, corral.Glidein{}, 0, "", 2},
 		{"the first has come", corral.Glidein{Attempts: live(2)}, corral.Glidein{}, 2, corral.AskCancel, 2},
 		{"the second has come", corral.Glidein{Attempts: live(0)}, corral.Glidein{Attempts: live(1)}, 1, corral.AskCancel, 1},
-		{"both have come", corral.Glidein{Attempts: live(1)}, corral.Glidein{Attempts: live(1)}, 2, corral.AskDrain, 2},
+		{"both have come", corral.Glidein{Attempts: live(1)}, corral.Glidein{Attempts: live(1)}, 2, corral.AskDrain, 0},
 		{"it was asked to go already", corral.Glidein{Attempts: live(1)}, corral.Glidein{Asked: corral.AskCancel}, 0, "", 2},
-		{"it has failed already", corral.Glidein{Attempts: live(1)}, corral.Glidein{State: corral.GlideinFailed}, 0, "", 2},
+		{"the first is about to go", corral.Glidein{Attempts: live(1), Asked: corral.AskCancel},
+			corral.Glidein{Attempts: live(1)}, 0, "", 0},
+		{"it has failed already", corral.Glidein{Attempts: live(1)}, corral.Glidein{State: corral.GlideinFailed}, 0, "", 0},
 		{"the first has ended", corral.Glidein{State: corral.GlideinFinished, Attempts: over}, corral.Glidein{}, 0, "", 0},
 		{"and the second has come", corral.Glidein{State: corral.GlideinFinished, Attempts: over},
 			corral.Glidein{Attempts: live(1)}, 0, "", 0},
 	} {
 		tc.first.ID, tc.first.Labels = 1, map[string]string{"pilot": "0"}
-		tc.second.ID, tc.second.Labels = 2, map[string]string{"pilot": "1", hedgesLabel: "0"}
+		tc.second.ID, tc.second.Labels = 2, map[string]string{"pilot": "1", hedge.Label: "0"}
 		all := []corral.Glidein{tc.first, tc.second, {ID: 3}} // the third is somebody's own
-		got := withdrawals(all)
-		if tc.goes == 0 && len(got) > 0 || tc.goes != 0 && (len(got) != 1 || got[0].glidein != tc.goes || got[0].ask != tc.ask) {
+		got := hedge.Withdrawals(all)
+		if tc.goes == 0 && len(got) > 0 || tc.goes != 0 && (len(got) != 1 || got[0].Glidein != tc.goes || got[0].Ask != tc.ask) {
 			t.Errorf("%s: %+v", tc.name, got)
 		}
-		uncounted := seconds(all)
+		uncounted := hedge.Uncounted(all)
 		for id := corral.GlideinID(1); id <= 3; id++ {
 			if uncounted[id] != (id == tc.uncounted) {
 				t.Errorf("%s: glidein %d is left out: %t", tc.name, id, uncounted[id])
