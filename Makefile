@@ -190,8 +190,8 @@ bench-evidence: ## the planner's claims: figures, and plots in docs/bench; INSTA
 bench-ensembles: ## algorithms for ensembles beside the published figures; LONG=1: as large as published, for hours
 	$(GO) run ./bench/ensembles $(if $(LONG),-long)
 
-bench-slots: ## plans on slots beside best effort, among other people's jobs; LONG=1: more instants; DATA has traces
-	$(GO) run ./bench/slots $(if $(LONG),-long) $(if $(DATA),-data $(DATA))
+bench-slots: ## plans on slots beside best effort, plots in docs/bench; LONG=1: more instants; DATA has traces
+	$(GO) run ./bench/slots -out docs/bench $(if $(LONG),-long) $(if $(DATA),-data $(DATA))
 
 bench-schedules: build ## makespans of workflows beside the list schedule, clustered and not; DATA has the generator's
 	$(GO) run ./bench/schedules $(if $(DATA),-data $(DATA))

@@ -41,11 +41,11 @@ type Rival struct {
 // An Entrant is an algorithm whose plan was played, and what it came to in outcomes that were the same for all.
 type Entrant struct {
 	Algorithm Algorithm      `json:"algorithm"`
-	Makespan  corral.Seconds `json:"makespan_s"` // the median of outcomes in which all tasks were done
-	Cost      cost.Amount    `json:"cost"`       // the mean
-	PeakCPUs  int            `json:"peak_cpus"`  // held at once, as planned
-	Missed    float64        `json:"missed"`     // share of outcomes that were late, too dear, or not done
-	Weight    float64        `json:"weight"`     // by the goal's trade-off, where the staircase has 1
+	Makespan  corral.Seconds `json:"makespan_s,omitempty"` // the median of outcomes in which all was done; 0: of none
+	Cost      cost.Amount    `json:"cost,omitzero"`        // the mean
+	PeakCPUs  int            `json:"peak_cpus,omitempty"`  // held at once, as planned
+	Missed    float64        `json:"missed"`               // share of outcomes that were late, too dear, or not done
+	Weight    float64        `json:"weight,omitempty"`     // by the trade-off, if that decides: the first plan has 1
 	Won       bool           `json:"won,omitempty"`
 	Why       string         `json:"why_not,omitempty"` // it made no plan
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/ensemble/recipe"
+	"github.com/corral-pilot/corral/internal/picture"
 	"github.com/corral-pilot/corral/internal/queueing"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner"
@@ -42,16 +43,24 @@ func algorithms(d *desk) error {
 	d.printf("\nPlans of pilots by algorithm, 100 tasks of 13 processors on 256, %s, %d instants; ratios to jobs, "+
 		"J, and plans that miss a deadline of 1.5 times what jobs take, in %%:\n\n", base.name, n)
 	d.printf("| load | α | algorithm | makespan | cost | J | missed | pilots |\n|---|---|---|---|---|---|---|---|\n")
+	series := make([]picture.Series, len(plan.Algorithms))
 	for _, load := range []float64{0.65, 0.85} {
 		m := base.loaded(load)
 		held, states := queue.Replay(m.Machine, m.jobs), m.states(n)
 		for _, alpha := range alphas {
-			if err := byAlgorithm(d, held, states, load, alpha); err != nil {
+			sums, err := byAlgorithm(d, held, states, load, alpha)
+			if err != nil {
 				return err
+			}
+			for i, by := range plan.Algorithms {
+				at := picture.XY{X: ratioOf(sums[by].pairs, costs).value, Y: ratioOf(sums[by].pairs, makespans).value}
+				series[i].Name, series[i].Dots, series[i].At = string(by), true, append(series[i].At, at)
 			}
 		}
 	}
-	return nil
+	return draw(d, "slots-algorithms", picture.Chart{Title: "Plans of pilots by algorithm",
+		Subtitle: "two loads, three trade-offs, 50 instants each", X: "cost ÷ jobs", Y: "makespan ÷ jobs",
+		Series: append(series[1:], series[0])}) // auto last, over the others
 }
 
 // A sum adds up what the plans of an algorithm have come to.
@@ -61,18 +70,19 @@ type sum struct {
 }
 
 // byAlgorithm prints and asserts it for one load and one α.
-func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64, alpha ensemble.Share) error {
+func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64,
+	alpha ensemble.Share) (sums map[plan.Algorithm]*sum, err error) {
 	order := slices.DeleteFunc(slices.Clone(plan.Algorithms), func(a plan.Algorithm) bool { return a == plan.Auto })
-	sums := map[plan.Algorithm]*sum{plan.Auto: {}}
+	sums = map[plan.Algorithm]*sum{plan.Auto: {}}
 	for k, q := range states {
 		w := recipe.Levels(typical, uint64(k))
 		c, err := at(w, q)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		jobs, err := c.effort()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		asked := inQueue(w, q, held, alpha)
 		among := asked.Model // of whoever comes later
@@ -80,12 +90,12 @@ func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64
 		plans := map[plan.Algorithm]*plan.Plan{}
 		for _, by := range order {
 			if plans[by], err = asked.Make(context.Background(), by); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		won, err := asked.Make(context.Background(), plan.Auto)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		plans[plan.Auto] = won
 		for by, made := range plans {
@@ -117,7 +127,7 @@ func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64
 		d.breaks("at %.2f load with α = %s auto has a J of %.3f, and the best algorithm one of %.3f", load, alpha, j,
 			best)
 	}
-	return nil
+	return sums, nil
 }
 
 // inQueue is a workflow for which pilots are sought in a queue, of which it is known who is in it, and how long all who

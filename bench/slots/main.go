@@ -6,6 +6,7 @@
 //	go run ./bench/slots -long            # more instants, loads, and several sites
 //	go run ./bench/slots -data DIR        # where lublin_256.swf.gz and KTH-SP2-1996-2.1-cln.swf.gz are
 //	go run ./bench/slots -only seismic    # one experiment, or some with commas between them
+//	go run ./bench/slots -out docs/bench  # draws plots, too
 //
 // Without the traces jobs are drawn from the model that the first of them was drawn from (sim/lublin), which is said,
 // and what the second one is for is left out. A comparison is paired: plan and best effort begin at the same instant,
@@ -30,6 +31,7 @@ import (
 type desk struct {
 	stdout io.Writer
 	data   string
+	out    string // directory for plots; empty: none are drawn
 	long   bool
 	broken []string // assertions
 }
@@ -63,6 +65,7 @@ func execute(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	f.SetOutput(stderr)
 	f.StringVar(&d.data, "data", "../shared/data/swf", "`directory` of traces")
 	f.BoolVar(&d.long, "long", false, "more instants and loads, and several sites")
+	f.StringVar(&d.out, "out", "", "`directory` for plots, NAME.svg each; without it none are drawn")
 	only := f.String("only", "", "`EXPERIMENTS`, with commas between them")
 	if err := f.Parse(args); err != nil {
 		return rig.Misuse // flag has said why

@@ -2,38 +2,47 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/corral-pilot/corral/plan"
 )
 
-// entrantTable puts the algorithms beside each other whose plans were played.
+// showContest puts the algorithms beside each other whose plans were played, and says why others made none.
+func showContest(p *printer, all []plan.Entrant) error {
+	made := slices.DeleteFunc(slices.Clone(all), func(e plan.Entrant) bool { return e.Why != "" })
+	if err := list(p, made, entrantTable); err != nil {
+		return err
+	}
+	for _, e := range all {
+		if e.Why != "" {
+			fmt.Fprintf(p.out, "no plan by %s: %s\n", e.Algorithm, e.Why)
+		}
+	}
+	return nil
+}
+
 var entrantTable = listing[plan.Entrant]{
 	id:   func(e plan.Entrant) string { return string(e.Algorithm) },
-	none: "nothing was compared",
+	none: "no algorithm has made a plan that comes to an end",
 	columns: []column[plan.Entrant]{
 		{"algorithm", func(e plan.Entrant) any { return e.Algorithm }},
-		{"makespan", played(func(e plan.Entrant) any { return brief(e.Makespan) })},
-		{"cost", played(func(e plan.Entrant) any { return priced(e.Cost) })},
-		{"peak cpus", played(func(e plan.Entrant) any { return e.PeakCPUs })},
-		{"missed", played(func(e plan.Entrant) any { return percent(e.Missed) })},
-		{"weight", played(func(e plan.Entrant) any { return fmt.Sprintf("%.3f", e.Weight) })},
+		{"makespan", func(e plan.Entrant) any { return brief(e.Makespan) }},
+		{"cost", func(e plan.Entrant) any { return priced(e.Cost) }},
+		{"peak cpus", func(e plan.Entrant) any { return e.PeakCPUs }},
+		{"missed", func(e plan.Entrant) any { return percent(e.Missed) }},
+		{"weight", func(e plan.Entrant) any {
+			if e.Weight == 0 {
+				return "" // it decides nothing
+			}
+			return fmt.Sprintf("%.3f", e.Weight)
+		}},
 		{"", func(e plan.Entrant) any {
 			if e.Won {
 				return "taken"
 			}
-			return e.Why
+			return ""
 		}},
 	},
-}
-
-// played is a cell of an algorithm that has made a plan.
-func played(cell func(plan.Entrant) any) func(plan.Entrant) any {
-	return func(e plan.Entrant) any {
-		if e.Why != "" {
-			return ""
-		}
-		return cell(e)
-	}
 }
 
 // rivalTable puts a plan beside policies that only react to a queue.

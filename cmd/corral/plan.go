@@ -245,7 +245,7 @@ func showParts(p *printer, document plan.Plan, explain bool) error {
 	err := listPilots(p, pilots)
 	if err == nil && len(document.Contest) > 0 {
 		fmt.Fprintln(p.out, "\nthe plans of all algorithms, played in the queues as they are now:")
-		err = list(p, document.Contest, entrantTable)
+		err = showContest(p, document.Contest)
 	}
 	if err == nil && len(document.Comparison) > 0 {
 		fmt.Fprintln(p.out, "\nmedians of simulated outcomes; policies ask for pilots of one shape:")

@@ -49,7 +49,7 @@ func rankSites(c *cli.Context, p *printer) error {
 	if err != nil {
 		return err
 	}
-	all, err := rankedSites(c, cl)
+	all, err := rankedSites(c, cl, in.Work.Name)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func rankSites(c *cli.Context, p *printer) error {
 }
 
 // rankedSites reads the sites that are asked about, with their waits.
-func rankedSites(c *cli.Context, cl *api.Client) (all []ranking.Site, err error) {
+func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []ranking.Site, err error) {
 	var sites []corral.Site
 	if names := c.StringSlice("site"); len(names) > 0 {
 		for _, ref := range names {
@@ -74,7 +74,7 @@ func rankedSites(c *cli.Context, cl *api.Client) (all []ranking.Site, err error)
 	} else if sites, err = cl.Sites(c.Context, api.Filter{}); err != nil {
 		return nil, err
 	}
-	speeds, err := learnedSpeeds(c, cl)
+	speeds, err := learnedSpeeds(c, cl, workflow)
 	if err != nil {
 		return nil, err
 	}
@@ -91,14 +91,17 @@ func rankedSites(c *cli.Context, cl *api.Client) (all []ranking.Site, err error)
 // mostRuns is of how many of the latest runs it is read what their tasks took where.
 const mostRuns = 20
 
-// learnedSpeeds says how fast sites are beside each other, by the tasks of the latest runs of which kinds have run at
-// several of them. A run of which no profile is left says nothing.
-func learnedSpeeds(c *cli.Context, cl *api.Client) (profile.Speeds, error) {
+// learnedSpeeds says how fast sites are beside each other, by the tasks of the latest runs of a workflow of which kinds
+// have run at several of them: those of another workflow may do something else under the same name. A run of which no
+// profile is left says nothing.
+func learnedSpeeds(c *cli.Context, cl *api.Client, workflow string) (profile.Speeds, error) {
 	runs, err := cl.Runs(c.Context, api.Filter{})
 	if err != nil {
 		return nil, err
 	}
-	runs = slices.DeleteFunc(runs, func(r corral.Run) bool { return !r.State.Over() || r.Tasks.Done == 0 })
+	runs = slices.DeleteFunc(runs, func(r corral.Run) bool {
+		return r.Workflow != workflow || !r.State.Over() || r.Tasks.Done == 0
+	})
 	var merged *profile.Profile
 	for _, r := range runs[max(0, len(runs)-mostRuns):] {
 		text, err := cl.RunProfile(c.Context, r.ID)

@@ -619,7 +619,7 @@ var edges = map[string]map[string]string{
 	},
 	"bench/slots": {
 		"bench/rig": "how a program begins and ends", "cost": "prices", "ensemble": "trade-offs",
-		"ensemble/recipe": "draws workflows", "internal/queueing": "predicts waits", "plan": "workflows", "planner/algorithm": "is compared", "planner/virtual": "is compared", "planner/portfolio": "chooses among them", "planner/besteffort": "is compared", "planner/greedy": "is compared", "planner/moga": "is compared",
+		"ensemble/recipe": "draws workflows", "internal/picture": "draws plots", "internal/queueing": "predicts waits", "plan": "workflows", "planner/algorithm": "is compared", "planner/virtual": "is compared", "planner/portfolio": "chooses among them", "planner/besteffort": "is compared", "planner/greedy": "is compared", "planner/moga": "is compared",
 		"planner/slotted": "problems", "sim/advertiser": "sites", "sim/market": "sites that price", "sim/chance": "copies of traces", "sim/lublin": "draws jobs",
 		"sim/queue": "plays jobs", "sim/swf": "reads traces", "slot": "what is offered", "selection": "is compared", "planner": "is compared", "planner/montecarlo": "plays plans", "clustering": "none", "resubmit": "pilots that end early", "sim": "plays pilots", root: "waits",
 	},

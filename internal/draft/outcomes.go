@@ -18,8 +18,10 @@ func answered(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.
 			"site, and only %s takes pilots", of[0].Name)
 	}
 	made, err := q.Make(ctx, in.Algorithm)
-	if err == nil && in.Hedge {
-		made = algorithm.Hedge(q.Model.Problem, made)
+	if err == nil && in.Hedge && made.Feasible && len(made.Pilots) > 0 {
+		if made = algorithm.Hedge(q.Model.Problem, made); len(plan.Hedged(made.Pilots)) == len(made.Pilots) {
+			return nil, corral.ErrorAt(corral.Unsatisfiable, "hedge", "%s", made.Reasons[len(made.Reasons)-1])
+		}
 	}
 	if err != nil || !in.Compare || !made.Feasible {
 		return made, err

@@ -23,9 +23,9 @@ type Withdrawal struct {
 }
 
 // Withdrawals decides which of a plan's glideins are to go: of a pair, once workers of one have come, the other. One
-// that still waits, or comes up, is cancelled; one whose workers came meanwhile is drained, since it may have a task.
-// If both have workers the one that hedges goes. One that has ended, or was asked to go, withdraws nothing any more:
-// the other is its replacement then.
+// that still waits is cancelled. One that has started is drained: its workers may be there already, and have tasks, of
+// which the store hears a moment later. If both have workers the one that hedges goes. One that has ended, or was asked
+// to go, withdraws nothing any more: the other is its replacement then.
 func Withdrawals(glideins []corral.Glidein) (all []Withdrawal) {
 	number := byNumber(glideins)
 	for _, twin := range glideins {
@@ -42,7 +42,7 @@ func Withdrawals(glideins []corral.Glidein) (all []Withdrawal) {
 		}
 		w := Withdrawal{loser.ID, corral.AskCancel, fmt.Sprintf("glidein %d at site %s, which it was asked for "+
 			"beside, came first", winner.ID, winner.SiteName)}
-		if workersOf(loser) > 0 {
+		if n := len(loser.Attempts); n > 0 && !loser.Attempts[n-1].StartedAt.IsZero() {
 			w.Ask = corral.AskDrain
 		}
 		all = append(all, w)

@@ -13,8 +13,9 @@ import (
 func TestHedgesAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	live := func(workers int) []corral.Job {
-		return []corral.Job{{State: corral.JobRunning, Workers: workers}}
+		return []corral.Job{{State: corral.JobRunning, Workers: workers, StartedAt: time.Unix(1, 0)}}
 	}
+	queued := []corral.Job{{State: corral.JobQueued}}
 	over := []corral.Job{{State: corral.JobEnded, Workers: 1, EndedAt: time.Unix(1, 0)}}
 	for _, tc := range []struct {
 		name          string
@@ -25,7 +26,8 @@ func TestHedgesAreWithdrawn(t *testing.T) {
 	}{
 		{"both wait", corral.Glidein{}, corral.Glidein{}, 0, "", 2},
 		{"the first has come", corral.Glidein{Attempts: live(2)}, corral.Glidein{}, 2, corral.AskCancel, 2},
-		{"the second has come", corral.Glidein{Attempts: live(0)}, corral.Glidein{Attempts: live(1)}, 1, corral.AskCancel, 1},
+		{"the second has come", corral.Glidein{Attempts: queued}, corral.Glidein{Attempts: live(1)}, 1, corral.AskCancel, 1},
+		{"and the first comes up", corral.Glidein{Attempts: live(0)}, corral.Glidein{Attempts: live(1)}, 1, corral.AskDrain, 1},
 		{"both have come", corral.Glidein{Attempts: live(1)}, corral.Glidein{Attempts: live(1)}, 2, corral.AskDrain, 0},
 		{"it was asked to go already", corral.Glidein{Attempts: live(1)}, corral.Glidein{Asked: corral.AskCancel}, 0, "", 2},
 		{"the first is about to go", corral.Glidein{Attempts: live(1), Asked: corral.AskCancel},

@@ -26,7 +26,8 @@ type Series struct {
 type XY struct{ X, Y float64 }
 
 // palette are the colours of series, in their order; then they repeat.
-var palette = []color.Color{blue, orange, black, color.RGBA{G: 0x9e, B: 0x73, A: 0xff}, dark}
+var palette = []color.Color{blue, orange, black, color.RGBA{G: 0x9e, B: 0x73, A: 0xff}, dark,
+	color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}}
 
 // panel draws the chart.
 func (c Chart) panel() panel {

@@ -88,6 +88,11 @@ func (q Question) inSlots(ctx context.Context, by plan.Algorithm) (*plan.Plan, e
 		err = corral.ErrorAt(corral.Unsatisfiable, "algorithm", "%s has found no room for all tasks in the queues "+
 			"that are known", by)
 	}
+	if corral.KindOf(err) == corral.Unsatisfiable {
+		if plain, failed := q.staircase(ctx); failed != nil || !plain.Feasible {
+			return plain, failed // nothing can be done at all, which the planner says best
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -96,18 +101,22 @@ func (q Question) inSlots(ctx context.Context, by plan.Algorithm) (*plan.Plan, e
 	if err != nil || !made.Feasible {
 		return made, err
 	}
-	best, err := q.best(ctx, choices, made)
+	if q.Goal.Confidence == 0 { // else it is known of this plan how often it comes out, and no other was looked at so
+		made, err = q.best(ctx, by, choices, made)
+	}
 	if err == nil {
-		best.Reasons = append(best.Reasons, fmt.Sprintf("pilots are where the queues had room by now (%s): whoever "+
+		made.Reasons = append(made.Reasons, fmt.Sprintf("pilots are where the queues had room by now (%s): whoever "+
 			"comes later may take it unless they are in line", by))
 	}
-	return best, err
+	return made, err
 }
 
 // best replays the plan of each choice, and returns the one that the goal likes best, with what was found out when all
-// were considered together. If none comes out, or none within the goal, that is the plan.
-func (q Question) best(ctx context.Context, choices [][]planner.Slot, whole *plan.Plan) (*plan.Plan, error) {
-	var all []*plan.Plan
+// were considered together. If those that come out do not keep to the goal it is out of reach; if none comes out at
+// all, that is an error of kind Unsatisfiable.
+func (q Question) best(ctx context.Context, by plan.Algorithm, choices [][]planner.Slot, whole *plan.Plan) (*plan.Plan,
+	error) {
+	var all, others []*plan.Plan
 	for _, c := range choices {
 		q.Options.Slots = [][]planner.Slot{c}
 		made, err := q.Model.Make(ctx, q.Goal, q.Options)
@@ -117,19 +126,44 @@ func (q Question) best(ctx context.Context, choices [][]planner.Slot, whole *pla
 		if !made.Feasible {
 			continue
 		}
-		if p, ok := replayed(q.Model, made); ok && !beyond(q.Goal, p) {
+		switch p, ok := replayed(q.Model, made); {
+		case ok && beyond(q.Goal, p):
+			others = append(others, p)
+		case ok:
 			all = append(all, p)
 		}
 	}
+	if len(all)+len(others) == 0 {
+		return nil, corral.ErrorAt(corral.Unsatisfiable, "algorithm", "with %s some task would come too late for its "+
+			"slot, as corrald matches tasks and pilots: take another algorithm", by)
+	}
+	front := frontOf(slices.Concat(all, others))
 	if len(all) == 0 {
-		whole.Reasons = append(whole.Reasons, "as corrald matches tasks and pilots some task would come too late for "+
-			"its slot: with --auto what is missing is asked for then")
-		return whole, nil
+		near := liked(plan.Goal{Objective: plan.Makespan}, others)
+		near.Front = front
+		return &plan.Plan{Workflow: whole.Workflow, Goal: q.Goal, LowerBound: whole.LowerBound, Limits: whole.Limits,
+			Pilots: []plan.Pilot{}, Alternatives: plan.Alternatives{Front: front, Nearest: near},
+			Reasons: []string{fmt.Sprintf("of the plans that %s has found none keeps to the goal: the soonest ends "+
+				"after %s and costs %s", by, round(near.Makespan), near.Cost.Brief())}}, nil
 	}
 	best := liked(q.Goal, all)
-	best.Front, best.Limits, best.LowerBound = whole.Front, whole.Limits, whole.LowerBound
+	best.Front, best.Limits, best.LowerBound = front, whole.Limits, whole.LowerBound
 	best.Assumed = plan.Assume(q.Model.Problem, best, q.Model.Spread.String())
 	return best, nil
+}
+
+// frontOf are plans of which no other is both sooner and cheaper, by makespan.
+func frontOf(all []*plan.Plan) []plan.Point {
+	slices.SortStableFunc(all, func(a, b *plan.Plan) int {
+		return cmp.Or(cmp.Compare(a.Makespan, b.Makespan), cmp.Compare(a.Cost.Money, b.Cost.Money))
+	})
+	front := []plan.Point{}
+	for _, p := range all {
+		if n := len(front); n == 0 || p.Cost.Money < front[n-1].Cost.Money {
+			front = append(front, p.Point)
+		}
+	}
+	return front
 }
 
 // beyond reports whether a plan does not keep to its goal.

@@ -61,7 +61,7 @@ func question(k uint64) algorithm.Question {
 }
 
 // With exact runtimes the tasks are done when the plan says, and cost what it says, if pilots start as planned (F33).
-// That is not so where no choice of slots came out in time as corrald matches tasks and pilots, which the plan says.
+// Where no choice of slots comes out in time as corrald matches tasks and pilots there is no plan.
 func TestPlansInSlotsComeTrue(t *testing.T) {
 	t.Parallel()
 	const n = 12
@@ -70,12 +70,12 @@ func TestPlansInSlotsComeTrue(t *testing.T) {
 		for k := range uint64(n) {
 			q := question(k)
 			made, err := q.Make(t.Context(), by)
-			if err != nil || !made.Feasible || made.Algorithm != by {
-				t.Errorf("%d: %s: %v, %v", k, by, made, err)
+			if corral.KindOf(err) == corral.Unsatisfiable && strings.Contains(err.Error(), "too late for its slot") {
+				unsure++
 				continue
 			}
-			if strings.Contains(strings.Join(made.Reasons, "\n"), "too late for its slot") {
-				unsure++
+			if err != nil || !made.Feasible || made.Algorithm != by {
+				t.Errorf("%d: %s: %v, %v", k, by, made, err)
 				continue
 			}
 			came := sim.Run(algorithm.AsReserved(q.Model, made))
@@ -85,8 +85,8 @@ func TestPlansInSlotsComeTrue(t *testing.T) {
 					made.Cost, len(made.Pilots), came.Ending, came.Makespan(), cost)
 			}
 		}
-		if unsure > n/4 {
-			t.Errorf("%s: %d of %d plans do not come out in time", by, unsure, n)
+		if unsure > 1 {
+			t.Errorf("%s: %d of %d times no plan comes out in time", by, unsure, n)
 		}
 	}
 }
@@ -146,6 +146,28 @@ func TestAutoTakesTheBest(t *testing.T) {
 				t.Errorf("%d: %q", k, last)
 			}
 		}
+	}
+}
+
+// A staircase that goes by short waits keeps a deadline that the queue as it is does not allow: auto has played it, and
+// says so, with what is within reach.
+func TestAutoKnowsTheQueue(t *testing.T) {
+	t.Parallel()
+	q := question(17)
+	q.Model.Sites[0].Wait = func(plan.Shape) time.Duration { return 0 }
+	plain, err := q.Make(t.Context(), plan.Staircase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Goal = plan.Goal{Objective: plan.Cost, Deadline: plain.Makespan + corral.Seconds(time.Hour)}
+	if plain, err = q.Make(t.Context(), plan.Staircase); err != nil || !plain.Feasible {
+		t.Fatalf("%+v, %v", plain, err)
+	}
+	made, err := q.Make(t.Context(), plan.Auto)
+	if err != nil || made.Feasible || made.Nearest == nil || len(made.Contest) != len(plan.Algorithms)-1 ||
+		!strings.Contains(made.Reasons[0], "misses the goal more often than not") ||
+		!strings.Contains(made.Reasons[0], "--deadline ") {
+		t.Errorf("%+v, %v", made, err)
 	}
 }
 
@@ -250,6 +272,14 @@ func TestWhatCannotBeSearched(t *testing.T) {
 	made, err := q.Make(t.Context(), plan.Auto)
 	if err != nil || made.Contest[2].Why == "" || made.Contest[1].Why == "" {
 		t.Errorf("%+v, %v", made, err)
+	}
+	impossible := question(0)
+	impossible.Model.Work.Tasks[0].Needs.CPUs = 2 * processors
+	for _, by := range plan.Algorithms { // all say the same, and what the planner says
+		if made, err := impossible.Make(t.Context(), by); err != nil || made.Feasible ||
+			!strings.Contains(made.Reasons[0], "no host has that") {
+			t.Errorf("%s: %+v, %v", by, made, err)
+		}
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))

@@ -58,10 +58,51 @@ func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 	if best < 0 {
 		return plans[0], nil
 	}
-	all[best].Won = true
 	won := plans[best]
+	if all[best].Missed > mostMissed && bounded(q.Goal) {
+		return outOfReach(q.Goal, all, plans), nil
+	}
+	all[best].Won = true
 	won.Contest, won.Reasons = all, append(won.Reasons, why(q.Goal, all, best))
 	return won, nil
+}
+
+// mostMissed is in which share of outcomes a plan may miss its deadline or its budget that is taken all the same, if no
+// confidence was asked for.
+const mostMissed = 0.5
+
+func bounded(goal plan.Goal) bool { return goal.Deadline > 0 || goal.Budget != nil }
+
+// A plan's own figures are those of its assumptions, and stay in it. What auto has found out by playing it is in the
+// contest; only where it is about the goal does it decide whether there is a plan at all.
+
+// outOfReach is the answer where every plan misses the goal more often than not, whatever it says of itself: of the
+// queues as they are it is known better. The nearest is the one that ends soonest, or, if only the budget is missed,
+// that costs least.
+func outOfReach(goal plan.Goal, all []plan.Entrant, plans []*plan.Plan) *plan.Plan {
+	by := goal
+	if by.Objective = plan.Makespan; goal.Deadline == 0 {
+		by.Objective = plan.Cost
+	}
+	by.Deadline, by.Budget = 0, nil
+	level := slices.Clone(all)
+	for i := range level {
+		level[i].Missed = 0
+	}
+	k := choose(by, level)
+	near := all[k]
+	reach := fmt.Sprintf("the soonest, by %s, ends after %s and costs %s", near.Algorithm, round(near.Makespan),
+		near.Cost.Brief())
+	if goal.Deadline > 0 && near.Makespan > goal.Deadline {
+		reach += fmt.Sprintf("; --deadline %s is within reach",
+			(round(near.Makespan) + time.Minute).Truncate(time.Minute))
+	}
+	nearest := plans[k]
+	pl := &plan.Plan{Workflow: nearest.Workflow, Goal: goal, LowerBound: nearest.LowerBound,
+		Alternatives: plan.Alternatives{Front: nearest.Front, Nearest: nearest}, Pilots: []plan.Pilot{},
+		Reasons: []string{"in the queues as they are every plan misses the goal more often than not: " + reach}}
+	pl.Algorithm, pl.Contest = plan.Auto, all
+	return pl
 }
 
 // play fills in what a plan comes to.
@@ -80,10 +121,12 @@ func (q Question) play(ctx context.Context, made *plan.Plan, e *plan.Entrant) {
 			missed++
 		}
 	}
-	slices.Sort(makespans)
-	if k := len(makespans); k > 0 {
-		e.Makespan = corral.Seconds(makespans[k/2])
+	if len(makespans) == 0 {
+		e.Why, e.PeakCPUs = "its pilots, and others like them, leave tasks undone", 0
+		return
 	}
+	slices.Sort(makespans)
+	e.Makespan = corral.Seconds(makespans[len(makespans)/2])
 	e.Cost = cost.Amount{Money: spent / cost.Money(n), Unit: q.Model.Unit()}
 	e.Missed = float64(missed) / float64(n)
 }
@@ -109,20 +152,25 @@ func choose(goal plan.Goal, all []plan.Entrant) (best int) {
 	least := 1.0
 	for i := range all {
 		if e := &all[i]; e.Why == "" {
-			e.Weight = weight(goal, *e, unit)
-			least = min(least, e.Missed)
+			if least = min(least, e.Missed); weighed(goal) {
+				e.Weight = weight(goal, *e, unit)
+			}
 		}
 	}
 	for i, e := range all {
-		if e.Why != "" || e.Makespan == 0 || e.Missed > least+0.05 {
+		if e.Why != "" || e.Missed > least+0.05 {
 			continue
 		}
-		if best < 0 || cmp.Or(byObjective(goal, e, all[best]), cmp.Compare(e.Weight, all[best].Weight)) < 0 {
+		if best < 0 || cmp.Or(byObjective(goal, e, all[best]), cmp.Compare(e.Cost.Money, all[best].Cost.Money),
+			cmp.Compare(e.Makespan, all[best].Makespan)) < 0 {
 			best = i
 		}
 	}
 	return best
 }
+
+// weighed reports whether a goal weighs cost against makespan.
+func weighed(goal plan.Goal) bool { return goal.Objective == plan.Tradeoff || goal.Objective == "" }
 
 // weight is α × cost + (1 − α) × makespan, both as parts of another's.
 func weight(goal plan.Goal, e, unit plan.Entrant) float64 {
@@ -151,23 +199,18 @@ func byObjective(goal plan.Goal, a, b plan.Entrant) int {
 
 // why says in a sentence why one was taken.
 func why(goal plan.Goal, all []plan.Entrant, best int) string {
-	said := ""
-	for i, e := range all {
-		if i != best && e.Why == "" {
-			said += fmt.Sprintf("; %s %s for %s", e.Algorithm, round(e.Makespan), e.Cost.Brief())
-			if e.Missed > all[best].Missed {
-				said += fmt.Sprintf(", %.0f %% missed", 100*e.Missed)
-			}
-		}
-	}
-	by := map[plan.Objective]string{plan.Makespan: "the shortest makespan", plan.Cost: "the least cost",
-		plan.CPUs: "the fewest cpus"}[goal.Objective]
-	if by == "" {
-		by = fmt.Sprintf("the least weight by a trade-off of %g", goal.Tradeoff)
-	}
 	w := all[best]
-	return fmt.Sprintf("%s is taken, for %s of the plans that were played in the queues as they are: %s for %s%s",
-		w.Algorithm, by, round(w.Makespan), w.Cost.Brief(), said)
+	by := map[plan.Objective]string{plan.Makespan: "it ends soonest", plan.Cost: "it costs least",
+		plan.CPUs: "it holds the fewest cpus"}[goal.Objective]
+	if by == "" {
+		by = fmt.Sprintf("it weighs least by --tradeoff %g", goal.Tradeoff)
+	}
+	said := fmt.Sprintf("%s is taken: played in the queues as they are %s, %s for %s", w.Algorithm, by,
+		round(w.Makespan), w.Cost.Brief())
+	if w.Missed > 0 {
+		said += fmt.Sprintf(", and misses the goal in %.0f %% of outcomes", 100*w.Missed)
+	}
+	return said
 }
 
 func round(d corral.Seconds) time.Duration { return time.Duration(d).Round(time.Second) }

@@ -27,30 +27,51 @@ type stage struct {
 	takes map[int]time.Duration
 }
 
-// stages cuts a workflow into stages, as it runs at a site: a level belongs to the one before it if the powers of two
-// of their widths are the same.
-func stages(p plan.Problem, s *plan.Site) (all []*stage) {
-	of := p.Work.Graph.Levels()
+// stages cuts a workflow into stages, for each site as it runs there: a level belongs to the one before it if the
+// powers of two of their widths are the same, or if that one takes less than the shortest walltime at the first site.
+func stages(p plan.Problem) [][]*stage {
+	parts := make([][]*stage, len(p.Sites)) // :: site, stage
 	cpus := make([]int, len(p.Work.Graph.LevelSizes()))
-	for i, t := range p.Work.Tasks {
-		cpus[of[i]] += max(1, t.Needs.CPUs)
+	for i, level := range p.Work.Graph.Levels() {
+		cpus[level] += max(1, p.Work.Tasks[i].Needs.CPUs)
 	}
 	from := 0
 	for k := range cpus {
-		if k+1 < len(cpus) && bits.Len(uint(cpus[k])) == bits.Len(uint(cpus[k+1])) {
+		last := k+1 == len(cpus)
+		if !last && bits.Len(uint(cpus[k])) == bits.Len(uint(cpus[k+1])) {
 			continue
 		}
-		work, _ := p.Work.Part(func(i int) bool { return of[i] >= from && of[i] <= k })
-		st := &stage{work: work, takes: map[int]time.Duration{}, most: slices.Max(cpus[from : k+1])}
-		for i := range work.Tasks {
-			t := &work.Tasks[i]
-			t.Runtime = lasts(p, s, *t)
-			st.needs = st.needs.Most(t.Needs)
+		first := stageOf(p, &p.Sites[0], from, k)
+		first.most = slices.Max(cpus[from : k+1])
+		if takes, ok := first.on(first.most); !last && ok && takes < shortestStage {
+			continue
 		}
-		st.needs.CPUs = max(1, st.needs.CPUs)
-		all, from = append(all, st), k+1
+		parts[0] = append(parts[0], first)
+		for i := 1; i < len(parts); i++ {
+			st := stageOf(p, &p.Sites[i], from, k)
+			st.most = first.most
+			parts[i] = append(parts[i], st)
+		}
+		from = k + 1
 	}
-	return all
+	return parts
+}
+
+// shortestStage is how long a stage takes at least, if another follows: the walltimes of pilots are no shorter.
+const shortestStage = 10 * time.Minute
+
+// stageOf is the stage of some levels at a site.
+func stageOf(p plan.Problem, s *plan.Site, from, to int) *stage {
+	of := p.Work.Graph.Levels()
+	st := &stage{takes: map[int]time.Duration{}}
+	st.work, _ = p.Work.Part(func(i int) bool { return of[i] >= from && of[i] <= to })
+	for i := range st.work.Tasks {
+		t := &st.work.Tasks[i]
+		t.Runtime = lasts(p, s, *t)
+		st.needs = st.needs.Most(t.Needs)
+	}
+	st.needs.CPUs = max(1, st.needs.CPUs)
+	return st
 }
 
 // on is how long a stage takes on so many cpus that it has for itself, and as much more as its longest task, since a
@@ -75,16 +96,17 @@ func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
 	return takes, ok
 }
 
+// On a machine that has room for one stage at a time walltimes matter: the next stage's place begins behind the
+// walltime of the one before, however early that ends. So short stages are joined rather than followed by others, and
+// the last word, of whether it was worth it, is the replay's.
+
 // weighings are the trade-offs by which the greedy algorithm makes choices. Of these the goal has the last word.
 var weighings = []ensemble.Share{0, ensemble.Whole / 4, ensemble.Whole / 2, ensemble.Whole * 3 / 4, ensemble.Whole}
 
 // greedily returns a choice of slots for each weighing with which every stage has found a place.
 func greedily(q Question) (choices [][]planner.Slot) {
 	p := q.Model.Problem
-	parts := make([][]*stage, len(p.Sites)) // :: site, stage
-	for i := range p.Sites {
-		parts[i] = stages(p, &p.Sites[i])
-	}
+	parts := stages(p)
 	for _, alpha := range weighings {
 		if slots, ok := placed(p, parts, alpha); ok {
 			choices = append(choices, slots)
@@ -110,15 +132,15 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []plann
 			for n := st.needs.CPUs; n < 2*st.most && st.needs.FitIn(s.Host); n *= 2 {
 				cpus := min(n, st.most)
 				takes, can := st.on(cpus)
-				length := takes + held(p, s)
+				length := asked(takes+held(p, s), s.Walltime)
 				at, fits := rooms[i].Fit(max(0, ready-s.Overhead), length, cpus)
 				if !can || !fits || length > s.Walltime {
 					continue
 				}
 				slots = append(slots, planner.Slot{Site: s.Name, Queue: s.Queue, CPUs: cpus,
 					Span: plan.Span{From: at, To: at + length}})
-				points = append(points, cost.Point{Makespan: at + length,
-					Cost: slot.Charge(hourly(s), int64(cpus)*length.Milliseconds())})
+				points = append(points, cost.Point{Makespan: at + s.Overhead + takes,
+					Cost: slot.Charge(hourly(s), int64(cpus)*(s.Overhead+takes).Milliseconds())})
 				from = append(from, i)
 			}
 		}
@@ -128,10 +150,17 @@ func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []plann
 		best := greedy.Choose(points, alpha)
 		one := slots[best]
 		rooms[from[best]].Take(one.From, one.To, one.CPUs)
-		ready = one.To - p.Sites[from[best]].Margin - p.Cluster.Leave
+		ready = points[best].Makespan
 		all = joined(all, one, p.Sites[from[best]].Walltime)
 	}
 	return all, true
+}
+
+// asked is what a pilot asks for that is there for so long: half as much again, in whole minutes, as far as the queue
+// allows.
+func asked(length, most time.Duration) time.Duration {
+	enough := max(shortestStage, (length*3/2 + time.Minute - 1).Truncate(time.Minute))
+	return max(length, min(enough, most))
 }
 
 // held is for how long a pilot is there without taking tasks.

@@ -34,6 +34,11 @@ func Hedge(p plan.Problem, made *plan.Plan) *plan.Plan {
 		}
 	}
 	hedged, twins := h.plan(), len(h.seconds)
+	if twins == 0 {
+		made.Reasons = append(made.Reasons, "no pilot is hedged: no other site gives hosts like theirs beside what "+
+			"the plan has there, or they follow each other; leave --hedge out, or name other sites by --site")
+		return made
+	}
 	if err := validator.Check(p, hedged); err != nil {
 		made.Reasons = append(made.Reasons, fmt.Sprintf("its pilots are not hedged: %s", err))
 		return made

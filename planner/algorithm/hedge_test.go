@@ -82,8 +82,8 @@ func two(change func(b *plan.Site)) (plan.Problem, *plan.Plan) {
 	return p, made
 }
 
-// Second pilots are in what room there is one beside the other, have the site's cpus for as long as the first would work,
-// and are not asked for where all of it may cost more than the budget, or than is left there.
+// Second pilots are in what room there is one beside the other, have the site's cpus for as long as the first would
+// work, and are not asked for where all of it may cost more than the budget, or than is left there.
 func TestHedgesKeepLimits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -122,7 +122,43 @@ func search(ctx context.Context, q Question) (choices [][]planner.Slot, err erro
 			choices = append(choices, o.used(made.Pieces))
 		}
 	}
-	return append(choices, o.whole(q.Model.Work.MostCPUs())...), err
+	return narrowed(q.Model.Work, append(choices, o.whole(q.Model.Work.MostCPUs())...)), err
+}
+
+// How many choices of slots are made plans of, and of how many tasks these may be together.
+const (
+	mostNarrowed  = 30
+	narrowedTasks = 60_000
+)
+
+// narrowed adds to choices of slots the same with half the cpus, a quarter of them and so on, as long as the widest
+// task fits: what a few wide slots are for whoever is in a hurry, narrow ones are for whoever counts cpu-hours.
+func narrowed(w plan.Work, choices [][]planner.Slot) [][]planner.Slot {
+	widest := 1
+	for _, t := range w.Tasks {
+		widest = max(widest, t.Needs.CPUs)
+	}
+	most := max(len(choices), min(mostNarrowed, narrowedTasks/len(w.Tasks)))
+	for part, given := 2, choices; ; part *= 2 {
+		added := false
+		for _, c := range given {
+			c = slices.Clone(c)
+			for i := range c {
+				c[i].CPUs /= part
+			}
+			c = slices.DeleteFunc(c, func(s planner.Slot) bool { return s.CPUs < widest })
+			if len(c) == 0 {
+				continue
+			}
+			if added = true; len(choices) >= most {
+				return choices
+			}
+			choices = append(choices, c)
+		}
+		if !added {
+			return choices
+		}
+	}
 }
 
 // whole are all slots, none wider than what is of use. A site's limits hold for its queues together, whose slots do not

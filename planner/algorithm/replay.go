@@ -6,6 +6,8 @@ package algorithm
 // whether a task is done: so the plan says what the dispatcher does.
 //
 // The simulator runs corrald's own code for that (sim), and is the only judge: no second matching is written down here.
+// So of what a plan in slots says of itself nothing is guessed: neither where its tasks run, nor for how long its
+// pilots stay, nor what that costs.
 
 import (
 	"maps"

@@ -38,6 +38,11 @@ func TestEndedAsksForWhatIsMissing(t *testing.T) {
 	if o := m.Ended(t.Context(), made, 1, 1)[0]; !o.Finished || o.Requests < 3 {
 		t.Errorf("it came to %+v, want it finished by other pilots", o)
 	}
+	never := &plan.Plan{Feasible: true, Pilots: []plan.Pilot{pilot("short", 8, 0, time.Minute)}}
+	m.Sites[0].Walltime = 30 * time.Minute
+	if o := m.Ended(t.Context(), never, 1, 1)[0]; o.Finished { // and comes to an end
+		t.Errorf("pilots of half an hour do tasks of an hour: %+v", o)
+	}
 	if o := m.Outcomes(made, 1, 1)[0]; o.Finished {
 		t.Errorf("by its own pilots it came to %+v", o)
 	}

@@ -130,8 +130,11 @@ func (m Model) Ended(ctx context.Context, pl *plan.Plan, n int, seed uint64) []O
 	})
 }
 
+// mostAgain is how often others are asked for. What so many have not done fits none of them.
+const mostAgain = 50
+
 // seeTo asks for another pilot when none is there or is to come: like each of the plan's in turn, the widest first,
-// since what is left may not fit the first.
+// since what is left may not fit the first, and with time for a chain of all tasks.
 func (m Model) seeTo(pl *plan.Plan) sim.Control {
 	var shapes []plan.Pilot
 	var longest, last corral.Seconds
@@ -146,16 +149,19 @@ func (m Model) seeTo(pl *plan.Plan) sim.Control {
 	if len(shapes) == 0 {
 		return nil
 	}
+	path := m.Work.Graph.CriticalPath(m.Work.Runtimes())
 	slices.SortStableFunc(shapes, func(a, b plan.Pilot) int { return b.HeldCPUs() - a.HeldCPUs() })
 	asked := 0
 	return func(now time.Duration, v sim.View) []sim.Ask {
 		over := func(h sim.Held) bool { return h.End >= 0 }
-		if now <= time.Duration(last) || slices.ContainsFunc(v.Pilots, func(h sim.Held) bool { return !over(h) }) {
+		if asked == mostAgain || m.context().Err() != nil || now <= time.Duration(last) ||
+			slices.ContainsFunc(v.Pilots, func(h sim.Held) bool { return !over(h) }) {
 			return nil
 		}
 		like := shapes[asked%len(shapes)]
 		like.Follows, like.Early, like.Submit = nil, false, corral.Seconds(now)
-		like.Walltime = min(longest, corral.Seconds(m.Site(like.Site, like.Queue).Walltime))
+		at := m.Site(like.Site, like.Queue)
+		like.Walltime = min(max(longest, corral.Seconds(at.Overhead+at.Margin+2*path)), corral.Seconds(at.Walltime))
 		asked++
 		return []sim.Ask{{Pilot: like, Idle: time.Duration(plan.LeaveAfter)}}
 	}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/corral-pilot/corral/internal/picture"
+)
+
+// draw writes a plot, if any are asked for.
+func draw(d *desk, name string, chart picture.Chart) error {
+	if d.out == "" {
+		return nil
+	}
+	f, err := os.Create(filepath.Join(d.out, name+".svg"))
+	if err != nil {
+		return err
+	}
+	if err := picture.Write(f, picture.SVG, chart); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
