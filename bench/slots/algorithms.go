@@ -32,8 +32,9 @@ import (
 
 // algorithms has corral plan make plans by each of its algorithms at the same fifty instants, and plays them among
 // those who come later: which should a user take? The staircase and VAR know the waits of all earlier jobs, the others
-// who is in line. A plan that takes half as long again as jobs would has missed. It asserts that auto, which plays the
-// plans in the queue as it is, is by J in the mean at most 3 % above the best single algorithm.
+// who is in line. A plan that takes half as long again as jobs would has missed; where an algorithm makes none, the
+// staircase's stands for it. It asserts that auto, which plays the plans in the queue as it is, is by J in the mean at
+// most 3 % above the best single algorithm.
 func algorithms(d *desk) error {
 	base, err := d.lublin(256)
 	if err != nil {
@@ -42,7 +43,8 @@ func algorithms(d *desk) error {
 	const n = 50
 	d.printf("\nPlans of pilots by algorithm, 100 tasks of 13 processors on 256, %s, %d instants; ratios to jobs, "+
 		"J, and plans that miss a deadline of 1.5 times what jobs take, in %%:\n\n", base.name, n)
-	d.printf("| load | α | algorithm | makespan | cost | J | missed | pilots |\n|---|---|---|---|---|---|---|---|\n")
+	d.printf("| load | α | algorithm | makespan | cost | J | missed | pilots | none |\n" +
+		"|---|---|---|---|---|---|---|---|---|\n")
 	series := make([]picture.Series, len(plan.Algorithms))
 	for _, load := range []float64{0.65, 0.85} {
 		m := base.loaded(load)
@@ -67,6 +69,7 @@ func algorithms(d *desk) error {
 type sum struct {
 	played
 	missed, pilots float64
+	none           int // of them it has made no plan
 }
 
 // byAlgorithm prints and asserts it for one load and one α.
@@ -87,17 +90,10 @@ func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64
 		asked := inQueue(w, q, held, alpha)
 		among := asked.Model // of whoever comes later
 		among.Queues = montecarlo.Queues{{"site", ""}: q}
-		plans := map[plan.Algorithm]*plan.Plan{}
-		for _, by := range order {
-			if plans[by], err = asked.Make(context.Background(), by); err != nil {
-				return nil, err
-			}
-		}
-		won, err := asked.Make(context.Background(), plan.Auto)
+		plans, none, err := plansBy(asked)
 		if err != nil {
 			return nil, err
 		}
-		plans[plan.Auto] = won
 		for by, made := range plans {
 			s := sums[by]
 			if s == nil {
@@ -107,6 +103,9 @@ func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64
 			o := among.Ended(context.Background(), made, 1, 1)[0]
 			s.add(cost.Point{Makespan: o.Makespan, Cost: cost.Money(math.Round(o.Held.Hours() * float64(unit)))}, jobs,
 				portfolio.Way(made.Algorithm))
+			if none[by] {
+				s.none++
+			}
 			s.pilots += float64(o.Requests) / float64(len(states))
 			if !o.Finished || o.Makespan > jobs.Makespan*3/2 {
 				s.missed += 100 / float64(len(states))
@@ -119,15 +118,35 @@ func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64
 		if by != plan.Auto {
 			best = min(best, s.weight(alpha))
 		}
-		d.printf("| %.2f | %s | %s | %s | %.3f | %.3f | %.0f | %.1f |\n", load, alpha, by, ratioOf(s.pairs, makespans),
-			ratioOf(s.pairs, costs).value, s.weight(alpha), s.missed, s.pilots)
+		d.printf("| %.2f | %s | %s | %s | %.3f | %.3f | %.0f | %.1f | %d |\n", load, alpha, by,
+			ratioOf(s.pairs, makespans), ratioOf(s.pairs, costs).value, s.weight(alpha), s.missed, s.pilots, s.none)
 	}
-	d.printf("| | | auto takes | %v | | | | |\n", sums[plan.Auto].taken)
+	d.printf("| | | auto takes | %v | | | | | |\n", sums[plan.Auto].taken)
 	if j := sums[plan.Auto].weight(alpha); j > 1.03*best {
 		d.breaks("at %.2f load with α = %s auto has a J of %.3f, and the best algorithm one of %.3f", load, alpha, j,
 			best)
 	}
 	return sums, nil
+}
+
+// plansBy are the plans of all algorithms, and which have made none: the staircase's stands for theirs.
+func plansBy(q algorithm.Question) (plans map[plan.Algorithm]*plan.Plan, none map[plan.Algorithm]bool, err error) {
+	plans, none = map[plan.Algorithm]*plan.Plan{}, map[plan.Algorithm]bool{}
+	ctx := context.Background()
+	if plans[plan.Staircase], err = q.Make(ctx, plan.Staircase); err != nil {
+		return nil, nil, err
+	}
+	for _, by := range plan.Algorithms {
+		made, err := q.Make(ctx, by)
+		switch {
+		case corral.KindOf(err) == corral.Unsatisfiable:
+			made, none[by] = plans[plan.Staircase], true
+		case err != nil:
+			return nil, nil, err
+		}
+		plans[by] = made
+	}
+	return plans, none, nil
 }
 
 // inQueue is a workflow for which pilots are sought in a queue, of which it is known who is in it, and how long all who

@@ -6,7 +6,6 @@ package algorithm
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -161,31 +160,19 @@ func narrowed(w plan.Work, choices [][]planner.Slot) [][]planner.Slot {
 	}
 }
 
-// whole are all slots, none wider than what is of use. A site's limits hold for its queues together, whose slots do not
-// know of each other: so of sites with several queues there is a choice with the slots of each.
+// whole are all slots together, none wider than what is of use, and those of each queue alone: limits of a site hold
+// for its queues together, whose slots do not know of each other, and one site may be the cheapest by itself.
 func (o offer) whole(most int) (choices [][]planner.Slot) {
 	var all []planner.Slot
-	queues := map[string][][]planner.Slot{} // :: site
-	several := 0
 	for _, slots := range o.slots {
 		for i := range slots {
 			slots[i].CPUs = min(slots[i].CPUs, most)
 		}
-		if all = append(all, slots...); len(slots) > 0 {
-			site := slots[0].Site
-			queues[site] = append(queues[site], slots)
-			several = max(several, len(queues[site]))
+		if all = append(all, slots...); len(slots) > 0 && len(o.slots) > 1 {
+			choices = append(choices, slots)
 		}
 	}
-	choices = [][]planner.Slot{all}
-	for k := 0; k < several && several > 1; k++ {
-		var one []planner.Slot
-		for _, site := range slices.Sorted(maps.Keys(queues)) {
-			one = append(one, queues[site][min(k, len(queues[site])-1)]...)
-		}
-		choices = append(choices, one)
-	}
-	return choices
+	return append([][]planner.Slot{all}, choices...)
 }
 
 // used are the slots of which there are pieces, each twice as wide as those are together at most: the list schedule
