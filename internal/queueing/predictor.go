@@ -1,6 +1,7 @@
 package queueing
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"time"
@@ -15,8 +16,8 @@ import (
 // The estimate is the share of the latest waits of like pilots that were short enough, as Kaplan and Meier count those
 // that did not start. Where none started it says something only of times that one waited for in vain. Like pilots are
 // those whose number of cpus lies between the same powers of two, and whose walltime between the same powers of four
-// minutes. A larger or a longer pilot is never predicted to start earlier: what few waits say else is evened out
-// (isotonic regression, by pooling adjacent violators along both sides in turn).
+// minutes. A larger or a longer pilot is never predicted to start earlier: what few waits say else is evened out, as
+// by isotonic regression.
 type Predictor struct {
 	waits   []corral.Wait // in the order of submission
 	now     time.Time
@@ -139,81 +140,42 @@ func (p *Predictor) Estimate(cpus int, walltime, within time.Duration) (share fl
 	return p.estimate(a, b, within)
 }
 
-// evenings is how often both sides are evened out: after some rounds hardly anything moves.
-const evenings = 4
-
-// estimate evens out the shares of all classes of which waits are known, in the time, and returns that of one class, or
-// the least of those that are no larger and no longer; the most of all if there are none.
+// estimate evens out the shares of all classes of which waits are known, in the time: of a class it is the most, over
+// all that are no smaller and no shorter, of the least mean between those and one that is no larger and no longer. That
+// is the max-min formula of isotonic regression (Robertson, Wright and Dykstra, Order restricted statistical inference,
+// 1988, theorem 1.4.4) with rectangles for its sets, so that what is only true of classes far apart counts, too, and an
+// estimate falls neither with time nor when a wait in vain no longer says anything.
 func (p *Predictor) estimate(a, b int, within time.Duration) (share float64, known bool) {
-	var shares, weights [cpuClasses][timeClasses]float64
+	var weights, started [cpuClasses + 1][timeClasses + 1]float64 // of all classes before one, in both respects
 	for i := range p.classes {
 		for j, l := range p.classes[i] {
-			if weights[i][j] = float64(l.says(within)); weights[i][j] > 0 {
-				shares[i][j] = l.within(within)
+			n := float64(l.says(within))
+			weights[i+1][j+1] = n + weights[i][j+1] + weights[i+1][j] - weights[i][j]
+			started[i+1][j+1] = started[i][j+1] + started[i+1][j] - started[i][j]
+			if n > 0 {
+				started[i+1][j+1] += n * l.within(within)
 			}
 		}
 	}
-	for range evenings {
-		for i := range shares {
-			pool(shares[i][:], weights[i][:])
-		}
-		for j := range timeClasses {
-			var column, weight [cpuClasses]float64
-			for i := range shares {
-				column[i], weight[i] = shares[i][j], weights[i][j]
-			}
-			pool(column[:], weight[:])
-			for i := range shares {
-				shares[i][j] = column[i]
-			}
-		}
+	between := func(in *[cpuClasses + 1][timeClasses + 1]float64, i, j, k, l int) float64 {
+		return in[k+1][l+1] - in[i][l+1] - in[k+1][j] + in[i][j]
 	}
-	least, most, below := 1.0, 0.0, false
-	for i := range shares {
-		for j, share := range shares[i] {
-			if weights[i][j] == 0 {
-				continue
+	for k := a; k < cpuClasses; k++ {
+		for l := b; l < timeClasses; l++ {
+			least := math.Inf(1)
+			for i := range a + 1 {
+				for j := range b + 1 {
+					if n := between(&weights, i, j, k, l); n > 0.5 { // they are whole numbers
+						least = min(least, between(&started, i, j, k, l)/n)
+					}
+				}
 			}
-			if most, known = max(most, share), true; i <= a && j <= b {
-				least, below = min(least, share), true
+			if !math.IsInf(least, 1) {
+				share, known = max(share, least), true
 			}
 		}
 	}
-	if !below {
-		return most, known // it is smaller than all that is known
-	}
-	return least, known
-}
-
-// pool makes values that have a weight fall along a side: neighbours that rise become their mean, in proportion to
-// their weights (pool adjacent violators).
-func pool(values, weights []float64) {
-	type block struct{ value, weight, n float64 }
-	var stack []block
-	for i, w := range weights {
-		if w == 0 {
-			continue
-		}
-		b := block{values[i], w, 1}
-		for len(stack) > 0 && stack[len(stack)-1].value < b.value {
-			top := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			sum := top.weight + b.weight
-			b = block{(top.value*top.weight + b.value*b.weight) / sum, sum, top.n + b.n}
-		}
-		stack = append(stack, b)
-	}
-	k := 0
-	for i, w := range weights {
-		if w == 0 {
-			continue
-		}
-		if values[i] = stack[k].value; stack[k].n == 1 {
-			k++
-		} else {
-			stack[k].n--
-		}
-	}
+	return min(1, math.Round(share*1e9)/1e9), known // sums of floats differ in their last digits
 }
 
 // boundShares are those of which a bound is looked at, the largest first.
