@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/clustering"
+	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/ensemble/recipe"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/planner"
@@ -168,6 +169,13 @@ func TestAutoKnowsTheQueue(t *testing.T) {
 		!strings.Contains(made.Reasons[0], "misses the goal more often than not") ||
 		!strings.Contains(made.Reasons[0], "--deadline ") {
 		t.Errorf("%+v, %v", made, err)
+	}
+	// A budget of nearly nothing is out of reach for any.
+	little := cost.Amount{Money: 1, Unit: plain.Cost.Unit}
+	q = question(0)
+	q.Goal = plan.Goal{Objective: plan.Makespan, Budget: &little}
+	if made, err = q.Make(t.Context(), plan.Auto); err != nil || made.Feasible || made.Nearest == nil {
+		t.Errorf("with a budget of nearly nothing: %+v, %v", made, err)
 	}
 }
 

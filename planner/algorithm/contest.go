@@ -56,6 +56,9 @@ func (q Question) contest(ctx context.Context) (*plan.Plan, error) {
 	}
 	best := choose(q.Goal, all)
 	if best < 0 {
+		if plans[0].Feasible { // what has become of it when it was played is to be seen
+			plans[0].Contest = all
+		}
 		return plans[0], nil
 	}
 	won := plans[best]
@@ -80,19 +83,18 @@ func bounded(goal plan.Goal) bool { return goal.Deadline > 0 || goal.Budget != n
 // queues as they are it is known better. The nearest is the one that ends soonest, or, if only the budget is missed,
 // that costs least.
 func outOfReach(goal plan.Goal, all []plan.Entrant, plans []*plan.Plan) *plan.Plan {
-	by := goal
-	if by.Objective = plan.Makespan; goal.Deadline == 0 {
-		by.Objective = plan.Cost
+	by, most := plan.Goal{Objective: plan.Makespan}, "soonest"
+	if goal.Deadline == 0 {
+		by.Objective, most = plan.Cost, "cheapest"
 	}
-	by.Deadline, by.Budget = 0, nil
 	level := slices.Clone(all)
 	for i := range level {
 		level[i].Missed = 0
 	}
 	k := choose(by, level)
 	near := all[k]
-	reach := fmt.Sprintf("the soonest, by %s, ends after %s and costs %s", near.Algorithm, round(near.Makespan),
-		near.Cost.Brief())
+	reach := fmt.Sprintf("the %s, by %s, ends after %s and costs %s", most, near.Algorithm,
+		round(near.Makespan), near.Cost.Brief())
 	if goal.Deadline > 0 && near.Makespan > goal.Deadline {
 		reach += fmt.Sprintf("; --deadline %s is within reach",
 			(round(near.Makespan) + time.Minute).Truncate(time.Minute))

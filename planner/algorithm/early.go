@@ -32,6 +32,9 @@ func (q Question) early(ctx context.Context, room bool) (*plan.Plan, error) {
 	p.Pilots = slices.Clone(made.Pilots)
 	e := hurry{Question: q, rooms: map[*plan.Site]*availability.Profile{}, last: map[*plan.Site]corral.Seconds{}}
 	for i := range p.Pilots {
+		if ctx.Err() != nil { // of thousands of pilots each takes milliseconds
+			return nil, context.Cause(ctx)
+		}
 		x := &p.Pilots[i]
 		s := q.Model.Site(x.Site, x.Queue)
 		if x.Submit > 0 && !chained(p.Pilots, i) && !(room && e.wait(s, x)) {
