@@ -46,9 +46,12 @@ type Plan struct {
 	Document    json.RawMessage `json:"plan,omitempty"`    // see package plan; not in lists
 	Summary     json.RawMessage `json:"summary,omitempty"` // of the document, in its place in lists
 	Auto        bool            `json:"auto,omitempty"`    // corrald revises it while its run goes on
-	State       PlanState       `json:"state"`
-	Reason      string          `json:"reason,omitempty"`
-	CreatedAt   time.Time       `json:"created_at"`
+
+	Sites map[string]SiteID `json:"-"` // that it was made for, by the names that the document calls them by
+
+	State     PlanState `json:"state"`
+	Reason    string    `json:"reason,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
 	// From here the document's times count; zero: not provisioned
 	BeganAt   time.Time `json:"began_at,omitzero"`
 	UpdatedAt time.Time `json:"updated_at"`

@@ -13,6 +13,7 @@ type Scale struct {
 	ClusterName string    `json:"cluster"`
 	Owner       string    `json:"owner"`
 	Sites       []string  `json:"sites"`      // names, in the order in which they are asked
+	SiteIDs     []SiteID  `json:"site_ids"`   // of the same sites
 	Min         int       `json:"min_cpus"`   // kept even when nothing waits
 	Max         int       `json:"max_cpus"`   // never more are held, whoever asked for them
 	CPUs        int       `json:"cpus"`       // of each worker

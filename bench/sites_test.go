@@ -26,6 +26,7 @@ import (
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/packages"
 )
 
@@ -177,7 +178,7 @@ func (y *yard) backends() gridsite.Backends {
 }
 
 func (y *yard) setUp(ctx context.Context, root string) error {
-	err := y.db.Write(ctx, "bench", func(tx *store.Tx) (err error) {
+	err := storetest.All(y.db).Write(ctx, "bench", func(tx *store.Tx) (err error) {
 		if _, err = tx.CreateCluster(corral.Cluster{Name: "default", Owner: "bench", Kind: corral.Embedded}); err != nil {
 			return err
 		}
@@ -201,7 +202,7 @@ func (y *yard) until(ctx context.Context, most time.Duration, ok func(*store.Tx)
 	defer tick.Stop()
 	for {
 		var done bool
-		err := y.db.View(ctx, func(tx *store.Tx) (err error) { done, err = ok(tx); return err })
+		err := storetest.All(y.db).View(ctx, func(tx *store.Tx) (err error) { done, err = ok(tx); return err })
 		if done || err != nil {
 			return err
 		}
@@ -255,7 +256,7 @@ func (y *yard) measure(ctx context.Context, count int) (phases []phase, err erro
 
 // request asks for glideins, in one transaction.
 func (y *yard) request(ctx context.Context, count int) error {
-	return y.db.Write(ctx, "bench", func(tx *store.Tx) error {
+	return storetest.All(y.db).Write(ctx, "bench", func(tx *store.Tx) error {
 		for range count {
 			_, err := tx.CreateGlidein(corral.Glidein{
 				Owner: "bench", Site: y.site.ID, Cluster: 1, Hosts: 1, CPUs: 1, MemoryMiB: 1,

@@ -143,7 +143,7 @@ func (e *engineRun) supervise(j *batchJob, o order.Order, number int) {
 	e.mu.Unlock()
 	stay := attempt.NewStay(time.Now(), time.Duration(o.Pilot.Walltime))
 	var row corral.Job
-	err := e.db.View(e.ctx, func(tx *store.Tx) (err error) { row, err = tx.JobTagged(o.Tag); return err })
+	err := storetest.All(e.db).View(e.ctx, func(tx *store.Tx) (err error) { row, err = tx.JobTagged(o.Tag); return err })
 	if err == nil {
 		err = e.clusters.Lease(e.ctx, row.ID, "pilot")
 	}
@@ -452,7 +452,7 @@ func (played) Dial(context.Context) (net.Conn, error)    { return nil, net.ErrCl
 
 // write changes the store.
 func (e *engineRun) write(do func(*store.Tx) error) {
-	if err := e.db.Write(e.ctx, "local", do); err != nil {
+	if err := storetest.All(e.db).Write(e.ctx, "local", do); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -578,7 +578,7 @@ func options(s sim.Scenario) corral.RunOptions {
 func (e *engineRun) until(ok func(*store.Tx) (bool, error)) {
 	for {
 		changed, done := e.db.Changed(store.Subject{}), false
-		if err := e.db.View(e.ctx, func(tx *store.Tx) (err error) { done, err = ok(tx); return err }); err != nil {
+		if err := storetest.All(e.db).View(e.ctx, func(tx *store.Tx) (err error) { done, err = ok(tx); return err }); err != nil {
 			e.t.Fatal(err)
 		}
 		if done {

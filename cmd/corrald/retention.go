@@ -45,7 +45,7 @@ func retain(ctx context.Context, lg *slog.Logger, db *store.DB, s settings) erro
 // forgetHistory removes the entries of histories that are older than keep; 0 keeps all.
 func forgetHistory(ctx context.Context, db *store.DB, now time.Time, keep time.Duration) error {
 	for more := keep > 0; more; {
-		err := db.Write(ctx, store.Actor, func(tx *store.Tx) (err error) {
+		err := db.Whole().Write(ctx, store.Actor, func(tx *store.WholeTx) (err error) {
 			more, err = tx.ForgetHistory(now.Add(-keep), entriesAWrite)
 			return err
 		})

@@ -17,7 +17,7 @@ func TestOldHistoryGoes(t *testing.T) {
 	t.Parallel()
 	db := storetest.OpenTest(t)
 	var mirror corral.Mirror
-	err := db.Write(t.Context(), "local", func(tx *store.Tx) (err error) {
+	err := storetest.All(db).Write(t.Context(), "local", func(tx *store.Tx) (err error) {
 		mirror, err = tx.CreateMirror(corral.Mirror{Name: "m", Owner: "local", URL: "http://m"})
 		for i := 0; i < 2*entriesAWrite+7 && err == nil; i++ {
 			err = tx.Log(corral.ObjectMirror, int64(mirror.ID), "note", fmt.Sprint(i))
@@ -28,7 +28,7 @@ func TestOldHistoryGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := func() int {
-		entries, err := store.Read(t.Context(), db, func(tx *store.Tx) ([]corral.Entry, error) {
+		entries, err := store.Read(t.Context(), storetest.All(db), func(tx *store.Tx) ([]corral.Entry, error) {
 			return tx.History(corral.ObjectMirror, int64(mirror.ID), store.Page{})
 		})
 		if err != nil {
@@ -48,7 +48,7 @@ func TestOldHistoryGoes(t *testing.T) {
 			t.Errorf("after %s, with %s kept, %d entries are left, want %d", tt.later, tt.keep, got, tt.want)
 		}
 	}
-	if _, err := store.Read(t.Context(), db, func(tx *store.Tx) (corral.Mirror, error) { return tx.Mirror(mirror.ID) }); err != nil {
+	if _, err := store.Read(t.Context(), storetest.All(db), func(tx *store.Tx) (corral.Mirror, error) { return tx.Mirror(mirror.ID) }); err != nil {
 		t.Errorf("the mirror: %v", err)
 	}
 }

@@ -87,6 +87,7 @@ type Goal struct {
 // Pilots are those that an ensemble may ask for. Each is of one host.
 type Pilots struct {
 	Site      string         `json:"site"`
+	SiteID    corral.SiteID  `json:"site_id"`
 	CPUs      int            `json:"cpus"`
 	MemoryMiB int            `json:"memory_mib,omitempty"`
 	Walltime  corral.Seconds `json:"walltime_s"`

@@ -44,6 +44,9 @@ var Local = Caller{Name: LocalName, Role: account.RoleAdministrator}
 // reserved are names that no token may act under: what corrald calls its own user, and itself.
 var reserved = []string{LocalName, "corrald"}
 
+// For is an owner for whom corrald itself does something: it sees and may do what that owner may.
+func For(owner string) Caller { return Caller{Name: owner, Role: account.RoleUser} }
+
 // Of is the caller with a token, or, as an Unauthenticated error, why the token is not good any more.
 func Of(t account.Token, now time.Time) (Caller, error) {
 	switch {

@@ -70,7 +70,7 @@ var edges = map[string]map[string]string{
 	"ensemble/record": {root: "ids, moves, seconds"},
 	"internal/ensembles": {
 		"api": "requests for runs and glideins", "cost": "budgets", "dag": "workflows", "ensemble": "what a policy sees and says",
-		"ensemble/record": "what it carries out", "internal/disk": "keeps workflows", "internal/order": "what a pilot keeps for leaving",
+		"ensemble/record": "what it carries out", "internal/access": "for whom it works", "internal/disk": "keeps workflows", "internal/order": "what a pilot keeps for leaving",
 		"internal/provision": "what is known of a site", "internal/request": "places glideins", "internal/run": "makes runs",
 		"internal/store": "ensembles, glideins, runs", "plan": "shapes of pilots", "planner/rehearsal": "what decides", "sim": "how runtimes err",
 		"sim/cloud": "kinds of machines", "workflow": "workflows", "workflow/wfformat": "reads them", root: "glideins, runs, workers",
@@ -149,7 +149,8 @@ var edges = map[string]map[string]string{
 		root: "seconds",
 	},
 	"internal/provision": {
-		"api": "requests for glideins", "clustering": "what of a job's hop is a task's", "cost": "what a revision is predicted to cost",
+		"internal/access": "for whom it works",
+		"api":             "requests for glideins", "clustering": "what of a job's hop is a task's", "cost": "what a revision is predicted to cost",
 		"internal/execution": "what is left of a run", "internal/hedge": "which of a pair goes", "internal/order": "what a pilot keeps for leaving",
 		"internal/queueing": "estimates of waits",
 		"internal/request":  "judges the requests of a revision", "internal/store": "releases plans",
@@ -245,7 +246,7 @@ var edges = map[string]map[string]string{
 		"internal/order": "what a pilot keeps of its walltime", "plan": "objectives of plans", "resubmit": "reads policies",
 		root: "nouns, error kinds",
 	},
-	"internal/store/storetest": {"internal/store": "opens a database for a test"},
+	"internal/store/storetest": {"internal/access": "an administrator", "internal/store": "opens a database for a test"},
 	"packages/htcondor": {
 		"internal/disk": "locks its cache", "internal/input": "bounds programs", "packages": "what it builds",
 		root: "error kinds",

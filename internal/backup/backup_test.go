@@ -20,6 +20,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/backup"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
 
@@ -75,7 +76,7 @@ func filled(t *testing.T) (h home, db *store.DB, closeIt func(), dirs []string) 
 	h = newHome(t)
 	db, closeIt = h.open()
 	t.Cleanup(closeIt)
-	err := db.Write(t.Context(), "local", func(tx *store.Tx) error {
+	err := storetest.All(db).Write(t.Context(), "local", func(tx *store.Tx) error {
 		c, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "local", Kind: corral.Embedded})
 		for i := range 2 {
 			dir := filepath.Join(h.Runs(), fmt.Sprint("run-", i))
@@ -156,7 +157,7 @@ func TestBackupWhileWritingGoesOn(t *testing.T) {
 	go func() {
 		defer close(stopped)
 		for i := 0; ; i++ {
-			err := db.Write(t.Context(), "local", func(tx *store.Tx) error {
+			err := storetest.All(db).Write(t.Context(), "local", func(tx *store.Tx) error {
 				for _, half := range []string{"a", "b"} {
 					if _, err := tx.CreateMirror(corral.Mirror{Name: fmt.Sprintf("%s%d", half, i), Owner: "local", URL: fmt.Sprintf("http://%s/%d", half, i)}); err != nil {
 						return err
@@ -185,7 +186,7 @@ func TestBackupWhileWritingGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		copied, closeCopy := other.open()
-		mirrors, err := store.Read(t.Context(), copied, func(tx *store.Tx) ([]corral.Mirror, error) { return tx.Mirrors(store.Filter{}) })
+		mirrors, err := store.Read(t.Context(), storetest.All(copied), func(tx *store.Tx) ([]corral.Mirror, error) { return tx.Mirrors(store.Filter{}) })
 		if err != nil || len(mirrors) == 0 || len(mirrors)%2 != 0 {
 			t.Errorf("%d mirrors, %v: want pairs", len(mirrors), err)
 		}
@@ -226,7 +227,7 @@ func TestRestoreElsewhere(t *testing.T) {
 	}
 	db, closeOther := other.open()
 	defer closeOther()
-	runs, err := store.Read(t.Context(), db, func(tx *store.Tx) ([]corral.Run, error) { return tx.Runs(store.RunFilter{}) })
+	runs, err := store.Read(t.Context(), storetest.All(db), func(tx *store.Tx) ([]corral.Run, error) { return tx.Runs(store.RunFilter{}) })
 	if err != nil || len(runs) != 2 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}

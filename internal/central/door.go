@@ -97,9 +97,7 @@ func (d *Door) caller(r *http.Request) (*access.Caller, error) {
 	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || !account.IsToken(text) {
 		return nil, corral.ErrorAt(corral.Unauthenticated, "Authorization", "that is not Bearer and a token")
 	}
-	t, err := store.Read(r.Context(), d.db, func(tx *store.Tx) (account.Token, error) {
-		return tx.TokenOf(account.TokenDigest(text))
-	})
+	t, err := d.db.TokenOf(r.Context(), account.TokenDigest(text))
 	if corral.KindOf(err) == corral.NotFound {
 		return nil, corral.ErrorAt(corral.Unauthenticated, "Authorization", "corrald does not know that token")
 	}

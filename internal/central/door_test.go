@@ -54,7 +54,7 @@ func (h *house) token(k account.Token) (string, account.TokenID) {
 	h.t.Helper()
 	text := account.NewTokenText()
 	k.Digest, k.Name = account.TokenDigest(text), "t"
-	err := h.db.Write(h.t.Context(), "test", func(tx *store.Tx) (err error) {
+	err := storetest.All(h.db).Write(h.t.Context(), "test", func(tx *store.Tx) (err error) {
 		k, err = tx.CreateToken(k)
 		return err
 	})
@@ -118,7 +118,7 @@ func TestWhoComesIn(t *testing.T) {
 		}
 	}
 	// Revoking counts from the next request on.
-	if err := h.db.Write(t.Context(), "test", func(tx *store.Tx) error { return store.Done(tx.RevokeToken(id, "")) }); err != nil {
+	if err := storetest.All(h.db).Write(t.Context(), "test", func(tx *store.Tx) error { return store.Done(tx.RevokeToken(id, "")) }); err != nil {
 		t.Fatal(err)
 	}
 	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+good); rec.Code != 401 || !strings.Contains(rec.Body.String(), "revoked") {

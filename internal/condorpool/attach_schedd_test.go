@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // TestAttachFindsTheOnlySchedd attaches without a schedd's name, and does by `cluster env` what a user does next.
@@ -112,7 +113,7 @@ func (w *world) attachedTo(name, collector, schedd, secret string) (c corral.Clu
 
 func (w *world) named(name string) (c corral.Cluster) {
 	w.t.Helper()
-	err := w.db.View(w.t.Context(), func(tx *store.Tx) (err error) {
+	err := storetest.All(w.db).View(w.t.Context(), func(tx *store.Tx) (err error) {
 		c, err = tx.ClusterNamed(name)
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // token makes a token as the owner of a pool does for somebody else.
@@ -60,7 +61,7 @@ func (w *world) over(id corral.ClusterID) (c corral.Cluster, attached string) {
 
 func (w *world) history(id corral.ClusterID) (h []corral.Entry) {
 	w.t.Helper()
-	err := w.db.View(w.t.Context(), func(tx *store.Tx) (err error) {
+	err := storetest.All(w.db).View(w.t.Context(), func(tx *store.Tx) (err error) {
 		h, err = tx.History(corral.ObjectCluster, int64(id), store.Page{})
 		return err
 	})

@@ -106,13 +106,13 @@ func (p *Keepers) Run(ctx context.Context) error {
 	for {
 		changed := p.db.Changed(store.Subject{Object: corral.ObjectCluster})
 		var again <-chan time.Time
-		ids, err := clusters(ctx, p.db)
+		all, err := clusters(ctx, p.db)
 		if err != nil && ctx.Err() == nil {
 			p.lg.Error("listing clusters failed", "error", err)
 			again = time.After(troublePause)
 		}
-		for _, id := range ids {
-			if k := p.keeper(id); k.shared.begin() {
+		for _, c := range all {
+			if k := p.keeper(c); k.shared.begin() {
 				wg.Go(func() { p.serve(ctx, k) })
 			}
 		}
@@ -135,13 +135,15 @@ func (p *Keepers) serve(ctx context.Context, k *keeper) {
 }
 
 // keeper returns a cluster's keeper, which may have to be begun.
-func (p *Keepers) keeper(id corral.ClusterID) *keeper {
+func (p *Keepers) keeper(c corral.Cluster) *keeper {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	id := c.ID
 	k := p.keepers[id]
 	if k == nil {
 		k = &keeper{
-			lg: p.lg.With("cluster", id), cfg: &p.cfg, releases: p.releases, row: row{p.db, id}, dir: p.folder(id),
+			lg: p.lg.With("cluster", id), cfg: &p.cfg, releases: p.releases,
+			row: row{p.db.Owner(c.Owner), id}, dir: p.folder(id),
 			shared: shared{onChange: p.cfg.OnChange},
 		}
 		k.watch = watch{lg: k.lg, row: k.row, dir: k.dir, shared: &k.shared}
@@ -171,7 +173,7 @@ func (p *Keepers) Workers(id corral.ClusterID) []corral.Worker {
 // its pool. Otherwise the error is Unavailable if it is worth asking again soon, and a Conflict if somebody has to
 // start the cluster first.
 func (p *Keepers) ready(ctx context.Context, id corral.ClusterID) (*keeper, corral.Cluster, condor.Tools, error) {
-	c, err := row{p.db, id}.read(ctx)
+	c, err := store.ReadWhole(ctx, p.db, func(tx *store.WholeTx) (corral.Cluster, error) { return tx.Cluster(id) })
 	if err != nil {
 		return nil, c, condor.Tools{}, err
 	}
@@ -187,7 +189,7 @@ func (p *Keepers) ready(ctx context.Context, id corral.ClusterID) (*keeper, corr
 	if err != nil {
 		return nil, c, condor.Tools{}, err
 	}
-	k := p.keeper(id)
+	k := p.keeper(c)
 	tools, ok := k.shared.commands()
 	if !ok {
 		return nil, c, condor.Tools{}, corral.ErrorAt(corral.Unavailable, place, "its pool has not been found yet")

@@ -170,14 +170,14 @@ func end(tx *store.Tx, id corral.JobID) error {
 
 func (w *world) write(fn func(tx *store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.Write(context.Background(), "test", fn); err != nil {
+	if err := storetest.All(w.db).Write(context.Background(), "test", fn); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) clusters() (all []corral.Cluster) {
 	w.t.Helper()
-	err := w.db.View(context.Background(), func(tx *store.Tx) (err error) {
+	err := storetest.All(w.db).View(context.Background(), func(tx *store.Tx) (err error) {
 		all, err = tx.Clusters(store.Filter{})
 		return err
 	})
@@ -189,7 +189,7 @@ func (w *world) clusters() (all []corral.Cluster) {
 
 func (w *world) cluster(id corral.ClusterID) (c corral.Cluster) {
 	w.t.Helper()
-	err := w.db.View(context.Background(), func(tx *store.Tx) (err error) {
+	err := storetest.All(w.db).View(context.Background(), func(tx *store.Tx) (err error) {
 		c, err = tx.Cluster(id)
 		return err
 	})

@@ -2,6 +2,7 @@ package condorpool
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -10,25 +11,18 @@ import (
 )
 
 // clusters lists the clusters that need a keeper.
-func clusters(ctx context.Context, db *store.DB) ([]corral.ClusterID, error) {
-	var ids []corral.ClusterID
-	err := db.View(ctx, func(tx *store.Tx) error {
+func clusters(ctx context.Context, db *store.DB) (all []corral.Cluster, err error) {
+	return store.ReadWhole(ctx, db, func(tx *store.WholeTx) ([]corral.Cluster, error) {
 		all, err := tx.Clusters(store.Filter{})
-		for _, c := range all {
-			if c.Kind == corral.Condor {
-				ids = append(ids, c.ID)
-			}
-		}
-		return err
+		return slices.DeleteFunc(all, func(c corral.Cluster) bool { return c.Kind != corral.Condor }), err
 	})
-	return ids, err
 }
 
 // A row is what the store has of one cluster: its row, its attempts, and the tokens that they got. Every move is one
 // transaction that looks at the row first: while a keeper was busy with a pool, a user may have asked for something
 // else.
 type row struct {
-	db *store.DB
+	db store.Owner // the cluster's
 	id corral.ClusterID
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 func (w *world) mint(c corral.Cluster, j corral.Job) string {
@@ -132,7 +133,7 @@ func TestTokensOfEndedAttemptsAreRevoked(t *testing.T) {
 	}
 	w.eventually("the note", func() bool {
 		var over []corral.PoolToken
-		err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
+		err := storetest.All(w.db).View(t.Context(), func(tx *store.Tx) (err error) {
 			over, err = tx.PoolTokensOver(c.ID)
 			return err
 		})
@@ -174,7 +175,7 @@ func TestMintNotesBeforeItReturns(t *testing.T) {
 	w.write(func(tx *store.Tx) error { return end(tx, j.ID) })
 	var over []corral.PoolToken
 	w.endRun()
-	err = w.db.View(t.Context(), func(tx *store.Tx) (err error) {
+	err = storetest.All(w.db).View(t.Context(), func(tx *store.Tx) (err error) {
 		over, err = tx.PoolTokensOver(c.ID)
 		return err
 	})

@@ -62,7 +62,7 @@ func signedOf(p corral.Package) packages.Signed {
 // Register puts the pilots that this corrald was started with into the catalog, in place of former
 // builds of the same name that no site uses any more.
 func (c *Catalog) Register(ctx context.Context) error {
-	err := c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+	err := c.db.Shared().Write(ctx, store.Actor, func(tx *store.Tx) error {
 		for _, s := range c.depot.stock {
 			if _, err := tx.PackageOf(s.Digest); corral.KindOf(err) != corral.NotFound {
 				if err != nil {
@@ -129,7 +129,7 @@ func (c *Catalog) choose(ctx context.Context, platform corral.Platform) (package
 
 // all returns the packages of the catalog.
 func (c *Catalog) all(ctx context.Context) ([]corral.Package, error) {
-	all, err := store.Read(ctx, c.db, func(tx *store.Tx) ([]corral.Package, error) {
+	all, err := store.Read(ctx, c.db.Shared(), func(tx *store.Tx) ([]corral.Package, error) {
 		return tx.Packages(store.Filter{})
 	})
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *Catalog) all(ctx context.Context) ([]corral.Package, error) {
 
 // of returns the package with this digest, with its signature, and its mirrors.
 func (c *Catalog) of(ctx context.Context, digest string) (p packages.Signed, mirrors []corral.Mirror, err error) {
-	err = c.db.View(ctx, func(tx *store.Tx) error {
+	err = c.db.Shared().View(ctx, func(tx *store.Tx) error {
 		found, err := tx.PackageOf(digest)
 		if err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/local"
 	"github.com/corral-pilot/corral/internal/order"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // blind is a real head node on this machine that does not see corrald's mirror, and may have no room.
@@ -49,7 +50,7 @@ func (w *world) delivery(s Supply) (*Delivery, gridsite.Head, corral.Site) {
 		return err
 	})
 	d := NewDelivery(w.catalog, s, site.ID, func(ctx context.Context, fn func(*store.Tx) error) error {
-		return w.db.Write(ctx, store.Actor, fn)
+		return storetest.All(w.db).Write(ctx, store.Actor, fn)
 	})
 	head := headnode.New(local.Conn{}, site.Root)
 	site, err := d.Choose(w.t.Context(), head, site)

@@ -43,7 +43,7 @@ func (c *Catalog) Release(ctx context.Context, ref string) (dir, version string,
 		version, err = htcondor.Version(ref)
 		return filepath.Clean(ref), version, err
 	}
-	p, err := store.Read(ctx, c.db, func(tx *store.Tx) (corral.Package, error) { return tx.PackageNamed(ref) })
+	p, err := store.Read(ctx, c.db.Shared(), func(tx *store.Tx) (corral.Package, error) { return tx.PackageNamed(ref) })
 	switch {
 	case corral.KindOf(err) == corral.NotFound:
 		return "", "", corral.Errorf(corral.NotFound,
@@ -177,7 +177,9 @@ func (c *Catalog) CheckGlidein(ctx context.Context, site corral.Site, cluster co
 	if cluster.Kind != corral.Condor || site.Platform == (corral.Platform{}) {
 		return nil
 	}
-	n, err := store.Read(ctx, c.db, func(tx *store.Tx) (reconcile.Need, error) { return NeedOf(tx, site, cluster) })
+	n, err := store.Read(ctx, c.db.Owner(site.Owner), func(tx *store.Tx) (reconcile.Need, error) {
+		return NeedOf(tx, site, cluster)
+	})
 	if err == nil && n.Unfit != "" {
 		return corral.Errorf(corral.Unsatisfiable, "%s", n.Unfit)
 	}

@@ -24,7 +24,9 @@ func AsPlanned(ctx context.Context, db *store.DB, in *api.NewRun) error {
 	if err != nil {
 		return nil // it names none
 	}
-	row, err := store.Read(ctx, db, func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(corral.PlanID(id)) })
+	row, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) (corral.Plan, error) {
+		return tx.Plan(corral.PlanID(id))
+	})
 	if corral.KindOf(err) == corral.NotFound {
 		return nil
 	}

@@ -67,6 +67,10 @@ func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster
 		return nil, err
 	}
 	row.Cluster, row.ClusterName = cluster.ID, cluster.Name
+	row.Sites = map[string]corral.SiteID{}
+	for _, s := range sites {
+		row.Sites[s.Name] = s.ID
+	}
 	return write(ctx, d.db, row, made, in.DryRun)
 }
 

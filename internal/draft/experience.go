@@ -40,7 +40,9 @@ const (
 // earlier merges what was measured in earlier runs of workflows alike; nil if there are none. A run whose directory is
 // gone, or damaged, is none to learn from.
 func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflow) (*profile.Profile, error) {
-	rows, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]corral.Run, error) { return tx.Runs(store.RunFilter{}) })
+	rows, err := store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) ([]corral.Run, error) {
+		return tx.Runs(store.RunFilter{})
+	})
 	rows = slices.DeleteFunc(rows, func(r corral.Run) bool {
 		return r.Owner != owner || !r.State.Over() || r.Tasks.Done == 0
 	})
@@ -68,7 +70,7 @@ func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflo
 func (d *Desk) learned(ctx context.Context, cluster corral.Cluster, streamed bool) (
 	plan.Cluster, provision.Transfers, []string, error,
 ) {
-	rows, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]corral.Run, error) {
+	rows, err := store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) ([]corral.Run, error) {
 		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Cluster: cluster.ID})
 	})
 	rows = slices.DeleteFunc(rows, func(r corral.Run) bool { return r.Options.Stream != streamed })

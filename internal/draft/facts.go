@@ -12,7 +12,7 @@ import (
 
 // facts reads what is known of sites.
 func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.Facts, err error) {
-	err = d.db.View(ctx, func(tx *store.Tx) error {
+	err = d.db.Request(ctx).View(ctx, func(tx *store.Tx) error {
 		for _, s := range sites {
 			f, err := provision.ReadFacts(tx, s, d.machine, 0)
 			if err != nil {
@@ -34,7 +34,7 @@ func (d *Desk) present(ctx context.Context, cluster corral.Cluster) ([]plan.Pres
 
 // glideins lists those of a cluster that are live.
 func (d *Desk) glideins(ctx context.Context, cluster corral.ClusterID) ([]corral.Glidein, error) {
-	return store.Read(ctx, d.db, func(tx *store.Tx) ([]corral.Glidein, error) {
+	return store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) ([]corral.Glidein, error) {
 		return tx.Glideins(store.GlideinFilter{Cluster: cluster, Live: true, InBrief: true})
 	})
 }

@@ -72,7 +72,9 @@ func (s Shelf) grown(ctx context.Context, row *corral.Profile, p *profile.Profil
 }
 
 func (s Shelf) kept(ctx context.Context, owner, name string) (corral.Profile, error) {
-	return store.Read(ctx, s.DB, func(tx *store.Tx) (corral.Profile, error) { return tx.ProfileNamed(owner, name) })
+	return store.Read(ctx, s.DB.Request(ctx), func(tx *store.Tx) (corral.Profile, error) {
+		return tx.ProfileNamed(owner, name)
+	})
 }
 
 // describe puts a profile into its row.
@@ -157,7 +159,7 @@ func (s Shelf) profile(ctx context.Context, owner string, named api.ProfileSourc
 }
 
 func (s Shelf) ofRun(ctx context.Context, id corral.RunID) (*profile.Profile, error) {
-	row, err := store.Read(ctx, s.DB, func(tx *store.Tx) (corral.Run, error) { return tx.Run(id) })
+	row, err := store.Read(ctx, s.DB.Request(ctx), func(tx *store.Tx) (corral.Run, error) { return tx.Run(id) })
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (d *Desk) subject(ctx context.Context, in api.NewPlan) (s subject, err erro
 		s.flow, _, err = wfformat.Read(ctx, bytes.NewReader(in.Workflow), name, workflow.Options{})
 		return s, err
 	}
-	s.run, err = store.Read(ctx, d.db, func(tx *store.Tx) (corral.Run, error) { return tx.Run(in.Run) })
+	s.run, err = store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) (corral.Run, error) { return tx.Run(in.Run) })
 	if err == nil {
 		s.streamed = s.run.Options.Stream
 		s.flow, s.progress, err = d.runs.Left(ctx, in.Run)

@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -44,7 +45,7 @@ func TestNoDecisionNeedsAllAttempts(t *testing.T) {
 		})
 		brief := l.load()
 		whole := brief
-		err := l.db.View(l.Context(), func(tx *store.Tx) (err error) {
+		err := storetest.All(l.db).View(l.Context(), func(tx *store.Tx) (err error) {
 			whole.Glideins, err = tx.Glideins(store.GlideinFilter{Site: 1, Live: true})
 			return err
 		})

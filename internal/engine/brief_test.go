@@ -45,13 +45,13 @@ func newLongLives(t testing.TB) *longLives {
 	e := New(lg, l.db, gate.NewClusters(lg, l.db, nil, dispatch.Config{}), Config{
 		Reach: way, Prober: reach.NewProber(lg, l.db, way, unixSocket("")), Catalog: depot.NewCatalog(lg, l.db, stock, nil),
 	})
-	l.loop = newSiteLoop(e, 1)
+	l.loop = newSiteLoop(e, corral.Site{ID: 1, Owner: "local"})
 	return l
 }
 
 func (l *longLives) write(fn func(*store.Tx) error) {
 	l.Helper()
-	if err := l.db.Write(l.Context(), "local", fn); err != nil {
+	if err := storetest.All(l.db).Write(l.Context(), "local", fn); err != nil {
 		l.Fatal(err)
 	}
 }

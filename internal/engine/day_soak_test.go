@@ -23,6 +23,7 @@ import (
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/internal/usage"
 	"github.com/corral-pilot/corral/resubmit"
 )
@@ -166,7 +167,7 @@ func (d *dayOf) backends() gridsite.Backends {
 func (d *dayOf) write(fn func(tx *store.Tx) error) {
 	for range 1000 {
 		d.mu.Lock()
-		err := d.db.Write(d.t.Context(), "soak", fn)
+		err := storetest.All(d.db).Write(d.t.Context(), "soak", fn)
 		d.mu.Unlock()
 		if err == nil {
 			return
@@ -183,7 +184,7 @@ func (d *dayOf) write(fn func(tx *store.Tx) error) {
 func (d *dayOf) view(fn func(tx *store.Tx) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.db.View(d.t.Context(), fn); err != nil && corral.KindOf(err) != corral.Unavailable {
+	if err := storetest.All(d.db).View(d.t.Context(), fn); err != nil && corral.KindOf(err) != corral.Unavailable {
 		d.t.Errorf("reading: %v", err)
 	}
 }

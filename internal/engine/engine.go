@@ -83,7 +83,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	for {
 		changed := e.db.Changed(store.Subject{Object: corral.ObjectSite})
-		sites, err := store.Read(ctx, e.db, (*store.Tx).SitesToServe) // which may still need something
+		sites, err := store.ReadWhole(ctx, e.db, (*store.WholeTx).SitesToServe) // which may still need something
 		again := pollNothing
 		if err != nil && ctx.Err() == nil {
 			e.lg.Error("listing sites failed", "err", err)
@@ -96,7 +96,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 			serving[s.ID] = true
 			wg.Go(func() {
-				newSiteLoop(e, s.ID).run(ctx)
+				newSiteLoop(e, s).run(ctx)
 				mu.Lock()
 				defer mu.Unlock()
 				delete(serving, s.ID)

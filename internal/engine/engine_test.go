@@ -184,7 +184,7 @@ func (w *world) start() (stop func()) {
 
 func (w *world) write(fn func(*store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.Write(context.Background(), "local", fn); err != nil {
+	if err := storetest.All(w.db).Write(context.Background(), "local", fn); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -252,7 +252,7 @@ func (w *world) jobs(f store.JobFilter) (jobs []corral.Job) {
 
 func (w *world) view(fn func(*store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.View(context.Background(), fn); err != nil {
+	if err := storetest.All(w.db).View(context.Background(), fn); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -28,7 +28,7 @@ const (
 // the store. It counts what the step does, from which the loop takes when the next one is due.
 type line struct {
 	lg    *slog.Logger
-	db    *store.DB
+	db    store.Owner // the site's
 	reach *reach.Reach
 	id    corral.SiteID
 

@@ -30,8 +30,8 @@ type siteLoop struct {
 	told    map[corral.JobID]bool // attempts whose dispatcher was asked to drain them
 }
 
-func newSiteLoop(e *Engine, id corral.SiteID) *siteLoop {
-	way := &line{lg: e.lg, db: e.db, reach: e.cfg.Reach, id: id, pace: pace{steady: e.cfg.Poll}}
+func newSiteLoop(e *Engine, site corral.Site) *siteLoop {
+	way := &line{lg: e.lg, db: e.db.Owner(site.Owner), reach: e.cfg.Reach, id: site.ID, pace: pace{steady: e.cfg.Poll}}
 	l := &siteLoop{
 		e:       e,
 		line:    way,

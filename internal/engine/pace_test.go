@@ -256,7 +256,7 @@ func TestTroubleThatLastedIsTold(t *testing.T) {
 			})
 			return err
 		})
-		l := newSiteLoop(e, s.ID).trouble
+		l := newSiteLoop(e, s).trouble
 		l.last = "no route to host"
 		if err := l.leave(t.Context()); err != nil || w.siteNow(s.ID).Trouble != (corral.SiteTrouble{}) {
 			t.Errorf("%v, and the site has trouble %+v", err, w.siteNow(s.ID).Trouble)

@@ -10,12 +10,13 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // probesLeft returns what is left of probes: rows, and directories at the site.
 func (w *world) probesLeft(s corral.Site) (left []string) {
 	w.t.Helper()
-	err := w.db.View(w.t.Context(), func(tx *store.Tx) (err error) {
+	err := storetest.All(w.db).View(w.t.Context(), func(tx *store.Tx) (err error) {
 		left, err = tx.Probes(s.ID)
 		return err
 	})

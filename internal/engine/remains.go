@@ -152,7 +152,7 @@ func (r *remains) endProbes(ctx context.Context, site corral.Site) error {
 		if err := r.line.open(ctx, site); err != nil {
 			return err
 		}
-		if err := r.prober.End(ctx, r.line.access.Pilots, tag); err != nil {
+		if err := r.prober.End(ctx, site, r.line.access.Pilots, tag); err != nil {
 			return err
 		}
 	}

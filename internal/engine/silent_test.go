@@ -24,7 +24,7 @@ func TestSilenceIsToldOf(t *testing.T) {
 		var site corral.Site
 		var g corral.Glidein
 		write := func(fn func(tx *store.Tx) error) {
-			if err := db.Write(t.Context(), "local", fn); err != nil {
+			if err := storetest.All(db).Write(t.Context(), "local", fn); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -47,17 +47,17 @@ func TestSilenceIsToldOf(t *testing.T) {
 			}
 			return err
 		})
-		l := &line{lg: slog.New(slog.DiscardHandler), db: db, id: site.ID}
+		l := &line{lg: slog.New(slog.DiscardHandler), db: db.Owner("local"), id: site.ID}
 		begin := time.Now()
 		asked, done := l.asking(t.Context(), "submitting attempt 1 of glidein 1")
 		<-time.After(slowAfter)
 		synctest.Wait()
 		const told = "the site has given no answer for 20s (submitting attempt 1 of glidein 1)"
-		now, err := store.Read(t.Context(), db, func(tx *store.Tx) (corral.Site, error) { return tx.Site(site.ID) })
+		now, err := store.Read(t.Context(), storetest.All(db), func(tx *store.Tx) (corral.Site, error) { return tx.Site(site.ID) })
 		if err != nil || now.Trouble.Why != told {
 			t.Errorf("trouble %+v, %v; want %q", now.Trouble, err, told)
 		}
-		g, err = store.Read(t.Context(), db, func(tx *store.Tx) (corral.Glidein, error) { return tx.Glidein(g.ID) })
+		g, err = store.Read(t.Context(), storetest.All(db), func(tx *store.Tx) (corral.Glidein, error) { return tx.Glidein(g.ID) })
 		if state, why := g.Shown(); err != nil || state != "NEW" || !strings.HasSuffix(why, told) {
 			t.Errorf("people are shown %s, %q, %v", state, why, err)
 		}
@@ -74,7 +74,7 @@ func TestSilenceIsToldOf(t *testing.T) {
 		_, done = l.asking(t.Context(), "polling its jobs")
 		done() // in time
 		<-time.After(slowAfter)
-		if now, err := store.Read(t.Context(), db, func(tx *store.Tx) (corral.Site, error) { return tx.Site(site.ID) }); err != nil || now.Trouble.Why != "" {
+		if now, err := store.Read(t.Context(), storetest.All(db), func(tx *store.Tx) (corral.Site, error) { return tx.Site(site.ID) }); err != nil || now.Trouble.Why != "" {
 			t.Errorf("trouble %+v, %v, after an answer in time", now.Trouble, err)
 		}
 	})

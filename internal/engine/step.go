@@ -94,7 +94,7 @@ func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
 	var w reconcile.World
 	from := time.Now()
 	l.e.loading.Lock()
-	err := l.e.db.View(ctx, func(tx *store.Tx) (err error) {
+	err := l.line.db.View(ctx, func(tx *store.Tx) (err error) {
 		if w, err = recorded.World(tx, l.line.id); err != nil {
 			return err
 		}

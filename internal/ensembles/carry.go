@@ -22,7 +22,7 @@ import (
 func (c *carrier) carryOut(ctx context.Context, s Sight, x Decision) error {
 	after := c.progress(s, x)
 	if x.orders() || x.over() || !reflect.DeepEqual(after, s.Row.Progress) {
-		err := c.DB.Write(ctx, store.Actor, func(tx *store.Tx) error { return c.write(tx, s, x, after) })
+		err := c.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return c.write(tx, s, x, after) })
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (c *carrier) ask(tx *store.Tx, row record.Ensemble, number int, walltime ti
 	if err != nil {
 		return err
 	}
-	site, err := ownSite(tx, row)
+	site, err := tx.Site(row.Pilots.SiteID)
 	if err != nil {
 		return err
 	}
@@ -143,26 +143,13 @@ func wanted(p record.Pilots, cluster string) api.NewGlidein {
 		Walltime: p.Walltime, Resubmission: api.Resubmission{Retries: retries}}
 }
 
-// ownSite finds the site of an ensemble: names are their owners' own.
-func ownSite(tx *store.Tx, row record.Ensemble) (corral.Site, error) {
-	sites, err := tx.Sites(store.Filter{})
-	if err != nil {
-		return corral.Site{}, err
-	}
-	i := slices.IndexFunc(sites, func(s corral.Site) bool { return s.Owner == row.Owner && s.Name == row.Pilots.Site })
-	if i < 0 {
-		return corral.Site{}, corral.NoSuch(corral.ObjectSite, row.Pilots.Site)
-	}
-	return sites[i], nil
-}
-
 func labelled(id record.ID, what string, number int) map[string]string {
 	return map[string]string{record.Label: strconv.FormatInt(int64(id), 10), what: strconv.Itoa(number)}
 }
 
 // begin makes the run of a workflow. One that cannot be made is rejected with the reason.
 func (c *carrier) begin(ctx context.Context, member int) error {
-	row, err := store.Read(ctx, c.DB, func(tx *store.Tx) (record.Ensemble, error) { return tx.Ensemble(c.id) })
+	row, err := store.Read(ctx, c.db, func(tx *store.Tx) (record.Ensemble, error) { return tx.Ensemble(c.id) })
 	if err != nil || row.State != record.Running || row.Members[member].Standing != record.Waiting {
 		return err
 	}
@@ -185,7 +172,7 @@ func (c *carrier) begin(ctx context.Context, member int) error {
 		return err
 	}
 	var made corral.Run
-	err = c.DB.Write(ctx, row.Owner, func(tx *store.Tx) error {
+	err = c.db.Write(ctx, row.Owner, func(tx *store.Tx) error {
 		if made, err = p.Insert(tx); err != nil {
 			return err
 		}
@@ -199,7 +186,7 @@ func (c *carrier) begin(ctx context.Context, member int) error {
 }
 
 func (c *carrier) stands(ctx context.Context, owner string, member int, as record.Member) error {
-	return c.DB.Write(ctx, owner, func(tx *store.Tx) error { return c.stand(tx, member, as) })
+	return c.db.Write(ctx, owner, func(tx *store.Tx) error { return c.stand(tx, member, as) })
 }
 
 // stand notes how a workflow stands that was waiting. That it does so still is for whoever asks to have seen: nobody

@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -49,7 +50,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	ended := map[record.ID]chan struct{}{} // :: ensemble → closed when its goroutine ends
 	for {
 		changed := k.DB.Changed(store.Subject{Object: corral.ObjectEnsemble})
-		open, err := store.Read(ctx, k.DB, (*store.Tx).OpenEnsembles)
+		open, err := store.ReadWhole(ctx, k.DB, (*store.WholeTx).OpenEnsembles)
 		if err != nil && ctx.Err() == nil {
 			k.Log.Error("looking for ensembles: it is tried again", "error", err)
 		}
@@ -89,7 +90,8 @@ func closed(done <-chan struct{}) bool {
 
 // keep carries one ensemble out until it has ended.
 func (k *Keeper) keep(ctx context.Context, row record.Ensemble) {
-	c := carrier{Keeper: k, id: row.ID}
+	ctx = access.With(ctx, access.For(row.Owner))
+	c := carrier{Keeper: k, db: k.DB.Owner(row.Owner), id: row.ID}
 	for {
 		pause, err := c.look(ctx)
 		switch {
@@ -113,6 +115,7 @@ var errEnded = errors.New("the ensemble has ended")
 // A carrier carries one ensemble out.
 type carrier struct {
 	*Keeper
+	db        store.Owner // the ensemble's
 	id        record.ID
 	direction *Direction // nil: not read yet
 	due       time.Duration
@@ -130,7 +133,7 @@ func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 	if c.direction == nil {
 		d, err := c.Shelf.direction(ctx, s.Row)
 		if errors.Is(err, fs.ErrNotExist) { // it will not come back
-			return waitEvery, c.DB.Write(ctx, store.Actor, func(tx *store.Tx) error {
+			return waitEvery, c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
 				_, err = tx.MoveEnsemble(c.id, record.Stop, "its workflows are gone: "+err.Error())
 				return err
 			})
@@ -167,12 +170,12 @@ func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
 // sight reads what is known of the ensemble.
 func (c *carrier) sight(ctx context.Context) (s Sight, err error) {
 	s = Sight{Due: c.due, Runs: map[corral.RunID]corral.Run{}}
-	err = c.DB.View(ctx, func(tx *store.Tx) error {
+	err = c.db.View(ctx, func(tx *store.Tx) error {
 		if s.Row, err = tx.Ensemble(c.id); err != nil {
 			return err
 		}
-		switch site, err := ownSite(tx, s.Row); {
-		case corral.KindOf(err) == corral.NotFound:
+		switch site, err := tx.Site(s.Row.Pilots.SiteID); {
+		case corral.KindOf(err) == corral.NotFound, err == nil && site.State == corral.SiteDeleted:
 			s.Closed = fmt.Sprintf("its site %s is gone", s.Row.Pilots.Site)
 		case err != nil:
 			return err

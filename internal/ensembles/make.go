@@ -169,8 +169,9 @@ func (x Drafted) prioritise(p ensemble.Policy) {
 func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.Pilots, err error) {
 	site := facts.Site
 	deadline := time.Duration(in.Deadline)
-	p = record.Pilots{Site: site.Name, CPUs: max(1, in.CPUs), MemoryMiB: in.MemoryMiB, Price: site.Price,
-		Billing: site.Billing, Interval: corral.Seconds(min(90*time.Second, max(2*time.Second, deadline/100)))}
+	p = record.Pilots{Site: site.Name, SiteID: site.ID, CPUs: max(1, in.CPUs), MemoryMiB: in.MemoryMiB,
+		Price: site.Price, Billing: site.Billing,
+		Interval: corral.Seconds(min(90*time.Second, max(2*time.Second, deadline/100)))}
 	p.Walltime = corral.Seconds(deadline + order.Reserve(deadline))
 	if in.Walltime > 0 {
 		p.Walltime = min(p.Walltime, in.Walltime)

@@ -94,7 +94,7 @@ func (k *Keeper) sweep(ctx context.Context) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	open, err2 := store.Read(ctx, k.DB, (*store.Tx).OpenEnsembles)
+	open, err2 := store.ReadWhole(ctx, k.DB, (*store.WholeTx).OpenEnsembles)
 	if err = errors.Join(err, err2); err != nil {
 		k.Log.Warn("looking for files of ensembles that have ended", "error", err)
 		return

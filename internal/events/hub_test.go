@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) write(fn func(*store.Tx) error) {
 	w.Helper()
-	if err := w.db.Write(w.Context(), "ann", fn); err != nil {
+	if err := storetest.All(w.db).Write(w.Context(), "ann", fn); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -81,19 +81,13 @@ func (h *Hub) stillIn(c *rest.Call) error {
 	if id == 0 { // it came through corrald's own socket
 		return nil
 	}
-	t, err := store.Read(c.Context(), h.db, func(tx *store.Tx) (account.Token, error) { return tx.Token(id) })
+	t, err := store.Read(c.Context(), h.db.Request(c.Context()), func(tx *store.Tx) (account.Token, error) {
+		return tx.Token(id)
+	})
 	if err == nil {
 		_, err = access.Of(t, time.Now())
 	}
 	return err
-}
-
-// everything has fn see what all owners have: an entry of the history names objects by id, and whoever may not see one
-// is not told of it (visible), but it is there.
-func everything(ctx context.Context, db *store.DB, fn func(*store.Tx) error) error {
-	return db.View(ctx, func(tx *store.Tx) error {
-		return store.Everywhere(tx, func() error { return fn(tx) })
-	})
 }
 
 // send writes a batch in one piece. Its last event alone has an id: a client whose connection broke within the batch
@@ -133,7 +127,7 @@ func lastEvent(c *rest.Call) (int64, error) {
 // missed returns the first events for a client that had this one last: what changed since, or that it has to begin
 // anew. Counts of tasks leave no history, so runs that go on are told of in any case.
 func missed(ctx context.Context, db *store.DB, after int64) (batch []event, err error) {
-	err = everything(ctx, db, func(tx *store.Tx) error {
+	err = db.Whole().View(ctx, func(tx *store.WholeTx) error {
 		first, last, err := tx.HistorySpan()
 		switch {
 		case err != nil:

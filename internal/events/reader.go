@@ -37,7 +37,7 @@ func visible(who access.Caller, batch []event) []event {
 
 // span returns the ids of the first and the last entry of the history.
 func span(ctx context.Context, db *store.DB) (first, last int64, err error) {
-	err = db.View(ctx, func(tx *store.Tx) error {
+	err = db.Whole().View(ctx, func(tx *store.WholeTx) error {
 		first, last, err = tx.HistorySpan()
 		return err
 	})
@@ -48,7 +48,7 @@ func span(ctx context.Context, db *store.DB) (first, last int64, err error) {
 // named. Objects that are as they were told last are left out. more says that there are more entries.
 func (r *reader) read(ctx context.Context, named []store.Subject) (batch []event, more bool, err error) {
 	last := r.last
-	err = r.db.View(ctx, func(tx *store.Tx) error {
+	err = r.db.Whole().View(ctx, func(tx *store.WholeTx) error {
 		entries, err := tx.HistoryAfter(last, page)
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func (e event) subject() store.Subject { return store.Subject{Object: e.Kind, ID
 
 // objectsOf lists the sites, glideins and runs that entries of the history are about, or that are named, each once. An
 // entry of a job is about its glidein, or else its site.
-func objectsOf(tx *store.Tx, entries []corral.Entry, named []store.Subject) (objects []store.Subject, err error) {
+func objectsOf(tx *store.WholeTx, entries []corral.Entry, named []store.Subject) (objects []store.Subject, err error) {
 	known := map[store.Subject]bool{}
 	add := func(s store.Subject) {
 		if _, told := loaders[s.Object]; told && !known[s] {
@@ -115,23 +115,23 @@ func objectsOf(tx *store.Tx, entries []corral.Entry, named []store.Subject) (obj
 }
 
 // loaders read objects of the kinds that are told of, with their owners.
-var loaders = map[string]func(tx *store.Tx, id int64) (object any, owner string, err error){
-	corral.ObjectSite: func(tx *store.Tx, id int64) (any, string, error) {
+var loaders = map[string]func(tx *store.WholeTx, id int64) (object any, owner string, err error){
+	corral.ObjectSite: func(tx *store.WholeTx, id int64) (any, string, error) {
 		s, err := tx.Site(corral.SiteID(id))
 		return s, s.Owner, err
 	},
-	corral.ObjectGlidein: func(tx *store.Tx, id int64) (any, string, error) {
+	corral.ObjectGlidein: func(tx *store.WholeTx, id int64) (any, string, error) {
 		g, err := tx.Glidein(corral.GlideinID(id))
 		return g, g.Owner, err
 	},
-	corral.ObjectRun: func(tx *store.Tx, id int64) (any, string, error) {
+	corral.ObjectRun: func(tx *store.WholeTx, id int64) (any, string, error) {
 		r, err := tx.Run(corral.RunID(id))
 		return r, r.Owner, err
 	},
 }
 
 // load makes an event of each object.
-func load(tx *store.Tx, objects []store.Subject, id int64) ([]event, error) {
+func load(tx *store.WholeTx, objects []store.Subject, id int64) ([]event, error) {
 	var all []event
 	for _, s := range objects {
 		object, owner, err := loaders[s.Object](tx, s.ID)

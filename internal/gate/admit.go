@@ -25,11 +25,16 @@ type visitor struct {
 
 // visitor looks up the attempt with a tag, a NotFound error if there is none.
 func (c *Clusters) visitor(ctx context.Context, tag string) (v visitor, err error) {
-	err = c.db.View(ctx, func(tx *store.Tx) (err error) {
-		v.now = tx.Now()
-		if v.job, err = tx.JobTagged(tag); err != nil {
+	err = c.db.Whole().View(ctx, func(whole *store.WholeTx) (err error) {
+		v.now = whole.Now()
+		if v.job, err = whole.JobTagged(tag); err != nil {
 			return err
 		}
+		site, err := whole.Site(v.job.Site)
+		if err != nil {
+			return err
+		}
+		tx := whole.Owner(site.Owner)
 		if v.glidein, err = tx.GlideinInBrief(v.job.Glidein); err != nil {
 			return err
 		}
@@ -134,13 +139,29 @@ func (c *Clusters) AdmitThrough(ctx context.Context, site corral.SiteID, q relay
 
 // Lease implements port.Gate: the first holder gets the attempt for good.
 func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder string) error {
-	return c.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return store.Done(tx.LeaseJob(attempt, holder)) })
+	return write(ctx, c.db, attempt, func(tx *store.Tx) error { return store.Done(tx.LeaseJob(attempt, holder)) })
+}
+
+// write changes what is recorded of an attempt, for its owner.
+func write(ctx context.Context, db *store.DB, attempt corral.JobID, fn func(*store.Tx) error) error {
+	owner, err := store.ReadWhole(ctx, db, func(tx *store.WholeTx) (string, error) {
+		job, err := tx.Job(attempt)
+		if err != nil {
+			return "", err
+		}
+		site, err := tx.Site(job.Site)
+		return site.Owner, err
+	})
+	if err != nil {
+		return err
+	}
+	return db.Owner(owner).Write(ctx, store.Actor, fn)
 }
 
 // LoseHost implements port.Gate.
 func (c *Clusters) LoseHost(ctx context.Context, attempt corral.JobID, lost corral.LostHost) error {
 	defer c.Notify()
-	return c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+	return write(ctx, c.db, attempt, func(tx *store.Tx) error {
 		_, err := tx.LoseHost(attempt, LostHosts([]corral.LostHost{lost})[0])
 		return err
 	})
@@ -149,7 +170,7 @@ func (c *Clusters) LoseHost(ctx context.Context, attempt corral.JobID, lost corr
 // Report implements port.Gate: what a pilot says of itself becomes a line of the attempt's history.
 func (c *Clusters) Report(ctx context.Context, attempt corral.JobID, phase, reason string) error {
 	defer c.Notify()
-	return c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+	return write(ctx, c.db, attempt, func(tx *store.Tx) error {
 		return tx.Log(corral.ObjectJob, int64(attempt), phase, reason)
 	})
 }

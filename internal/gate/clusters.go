@@ -131,12 +131,15 @@ func (c *Clusters) dispatcher(id corral.ClusterID) *dispatch.Dispatcher {
 	return d
 }
 
+// cluster returns the cluster with an id, which the caller has from what its owner asked for.
+func cluster(ctx context.Context, db *store.DB, id corral.ClusterID) (corral.Cluster, error) {
+	return store.ReadWhole(ctx, db, func(tx *store.WholeTx) (corral.Cluster, error) { return tx.Cluster(id) })
+}
+
 // Queue returns the job queue of a cluster for runs with these options, a NotFound or Conflict error if it may not take
 // jobs.
 func (c *Clusters) Queue(id corral.ClusterID, o corral.RunOptions) (run.Queue, error) {
-	cluster, err := store.Read(context.Background(), c.db, func(tx *store.Tx) (corral.Cluster, error) {
-		return tx.Cluster(id)
-	})
+	cluster, err := cluster(context.Background(), c.db, id)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +178,7 @@ func (c *Clusters) Workers(id corral.ClusterID) (workers []corral.Worker) {
 
 // Waiting returns what the jobs need that wait in a cluster's queue and that no worker has.
 func (c *Clusters) Waiting(ctx context.Context, id corral.ClusterID) ([]matching.Class, error) {
-	cluster, err := store.Read(ctx, c.db, func(tx *store.Tx) (corral.Cluster, error) { return tx.Cluster(id) })
+	cluster, err := cluster(ctx, c.db, id)
 	if err != nil {
 		return nil, err
 	}
@@ -277,8 +280,12 @@ func (c *Clusters) Offer(ctx context.Context, id corral.ClusterID) (execution.Of
 			offer.Capacities = append(offer.Capacities, execution.CapacityOf(w, now))
 		}
 	}
-	glideins, err := store.Read(ctx, c.db, func(tx *store.Tx) ([]corral.Glidein, error) {
-		return tx.Glideins(store.GlideinFilter{Cluster: id, Live: true, InBrief: true})
+	glideins, err := store.ReadWhole(ctx, c.db, func(tx *store.WholeTx) ([]corral.Glidein, error) {
+		cluster, err := tx.Cluster(id)
+		if err != nil {
+			return nil, err
+		}
+		return tx.Owner(cluster.Owner).Glideins(store.GlideinFilter{Cluster: id, Live: true, InBrief: true})
 	})
 	if err != nil {
 		return offer, fmt.Errorf("listing what is requested for cluster %d: %w", id, err)

@@ -37,14 +37,14 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) write(fn func(*store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.Write(context.Background(), "local", fn); err != nil {
+	if err := storetest.All(w.db).Write(context.Background(), "local", fn); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) view(fn func(*store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.View(context.Background(), fn); err != nil {
+	if err := storetest.All(w.db).View(context.Background(), fn); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -71,7 +71,7 @@ func (h *history) follow(ctx context.Context, lg *slog.Logger, db *store.DB) err
 	last, known := int64(0), false
 	for ctx.Err() == nil {
 		changed := db.Changed(store.Subject{Object: corral.ObjectJob})
-		err := db.View(ctx, func(tx *store.Tx) (err error) {
+		err := db.Whole().View(ctx, func(tx *store.WholeTx) (err error) {
 			if !known {
 				_, last, err = tx.HistorySpan()
 				return err
@@ -98,7 +98,7 @@ func (h *history) follow(ctx context.Context, lg *slog.Logger, db *store.DB) err
 }
 
 // read observes the entries after one, and returns the last.
-func (h *history) read(tx *store.Tx, last int64) (int64, error) {
+func (h *history) read(tx *store.WholeTx, last int64) (int64, error) {
 	for {
 		entries, err := tx.HistoryAfter(last, page)
 		if err != nil {
@@ -119,7 +119,7 @@ func (h *history) read(tx *store.Tx, last int64) (int64, error) {
 }
 
 // observe observes what an entry says of a job.
-func (h *history) observe(tx *store.Tx, e corral.Entry) error {
+func (h *history) observe(tx *store.WholeTx, e corral.Entry) error {
 	job, err := tx.Job(corral.JobID(e.Of))
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (h *history) phase(site, name string, took time.Duration) {
 }
 
 // firstWorkers returns the entry of the history in which a job's first worker came.
-func firstWorkers(tx *store.Tx, job corral.Job) (id int64, err error) {
+func firstWorkers(tx *store.WholeTx, job corral.Job) (id int64, err error) {
 	entries, err := tx.History(corral.ObjectJob, int64(job.ID), store.Page{})
 	for _, e := range entries {
 		if e.Event == "workers" {

@@ -68,7 +68,7 @@ func (s *stored) Describe(to chan<- *prometheus.Desc) {
 func (s *stored) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	p, err := store.Read(ctx, s.db, look)
+	p, err := store.ReadWhole(ctx, s.db, look)
 	if err != nil {
 		s.lg.Warn("reading metrics", "error", err)
 		to <- prometheus.NewInvalidMetric(sitesDesc, err)
@@ -145,7 +145,7 @@ type picture struct {
 }
 
 // look reads a picture.
-func look(tx *store.Tx) (p picture, err error) {
+func look(tx *store.WholeTx) (p picture, err error) {
 	p = picture{now: tx.Now(), counts: map[string][]store.Count{}, held: map[string]bool{}}
 	if p.sites, err = tx.Sites(store.Filter{}); err != nil {
 		return p, err

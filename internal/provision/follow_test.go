@@ -9,6 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/recorded"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -25,7 +26,7 @@ func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	two.Follows = &first
 	var made []corral.Glidein
 	s.write(func(tx *store.Tx) (err error) {
-		made, err = ask(tx, s.plan, []plan.Pilot{one, two}, 1, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000})
+		made, err = ask(tx, s.plan, []plan.Pilot{one, two}, asking{s.plan.Sites, 1, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
 		return err
 	})
 	if made[0].Follows != 0 || made[1].Follows != made[0].ID || made[1].FollowsAfter != corral.Seconds(22*time.Hour) {
@@ -58,8 +59,8 @@ func TestAPilotFollowsOnlyOneBeforeIt(t *testing.T) {
 	s := newScene(t, inTime, true)
 	for _, k := range []int{-1, 0, 7} {
 		q := plan.Pilot{Site: "local", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), Follows: &k}
-		err := s.db.Write(t.Context(), "ada", func(tx *store.Tx) error {
-			_, err := ask(tx, s.plan, []plan.Pilot{q}, 1, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000})
+		err := storetest.All(s.db).Write(t.Context(), "ada", func(tx *store.Tx) error {
+			_, err := ask(tx, s.plan, []plan.Pilot{q}, asking{s.plan.Sites, 1, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
 			return err
 		})
 		if err == nil || !strings.Contains(err.Error(), "which is not one before it") || len(s.pilots()) != 1 {

@@ -71,7 +71,7 @@ func CheckOpen(tx *store.Tx, row corral.Plan) error {
 		return fmt.Errorf("reading plan %d: %w", row.ID, err)
 	}
 	for i, q := range p.Pilots {
-		site, err := tx.SiteNamed(q.Site)
+		site, err := siteOf(tx, row.Sites, q.Site)
 		if err != nil {
 			return err
 		}

@@ -43,14 +43,20 @@ func Begin(tx *store.Tx, row corral.Plan, machine corral.SiteQueue) error {
 	if err := json.Unmarshal(row.Document, &p); err != nil {
 		return fmt.Errorf("reading plan %d: %w", row.ID, err)
 	}
-	_, err := ask(tx, row, p.Pilots, 0, machine)
+	_, err := ask(tx, row, p.Pilots, asking{at: row.Sites, machine: machine})
 	return err
 }
 
-// ask creates the glideins of pilots of a plan, on behalf of its owner, and reserves what they cost. Their numbers
-// begin with first.
-func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, first int, machine corral.SiteQueue) (all []corral.Glidein,
-	err error) {
+// asking is what pilots of a plan are asked for with, beside the plan.
+type asking struct {
+	at      map[string]corral.SiteID // the sites that the pilots name
+	first   int                      // number of the first pilot
+	machine corral.SiteQueue
+}
+
+// ask creates the glideins of pilots of a plan, on behalf of its owner, and reserves what they cost.
+func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, with asking) (all []corral.Glidein, err error) {
+	first := with.first
 	cluster, err := tx.Cluster(row.Cluster)
 	if err != nil {
 		return nil, err
@@ -63,7 +69,7 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, first int, machine 
 		if err != nil {
 			return nil, err
 		}
-		site, err := tx.SiteNamed(in.Site)
+		site, err := siteOf(tx, with.at, in.Site)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +82,7 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, first int, machine 
 			g.Follows, g.FollowsWait = all[*q.Follows].ID, max(0, q.Start-q.Submit)
 			g.FollowsAfter = max(0, q.Submit-pilots[*q.Follows].Start)
 		}
-		if err = request.Place(&g, site, cluster, machine); err != nil {
+		if err = request.Place(&g, site, cluster, with.machine); err != nil {
 			return nil, err
 		}
 		if g, err = tx.CreateGlidein(g); err != nil {
@@ -85,4 +91,18 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, first int, machine 
 		all = append(all, g)
 	}
 	return all, reserve(tx, row.ID, pilots, all)
+}
+
+// siteOf returns the site that a plan calls by a name: the one that it was made for, whatever has the name now.
+func siteOf(tx *store.Tx, at map[string]corral.SiteID, name string) (corral.Site, error) {
+	id, ok := at[name]
+	if !ok {
+		return corral.Site{}, corral.NoSuch(corral.ObjectSite, name)
+	}
+	site, err := tx.Site(id)
+	if err == nil && site.State == corral.SiteDeleted {
+		err = corral.ErrorAt(corral.Conflict, "site", "%s, for which the plan was made, is gone: make the plan again",
+			name)
+	}
+	return site, err
 }

@@ -19,40 +19,53 @@ type hedges struct {
 
 // withdraw carries out the withdrawals of all plans whose pilots are asked for. Most looks find none, and only read.
 func (h hedges) withdraw(ctx context.Context) error {
-	if due, err := store.Read(ctx, h.db, h.find); err != nil || len(due) == 0 {
-		return err
-	}
-	return h.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
-		all, err := h.find(tx)
-		for _, w := range all {
+	var due []corral.Plan
+	err := h.db.Whole().View(ctx, func(tx *store.WholeTx) error {
+		plans, err := tx.Provisioned()
+		for _, p := range plans {
+			var now []hedge.Withdrawal
 			if err == nil {
-				_, err = tx.AskGlidein(w.Glidein, w.Ask, w.Reason)
+				now, err = h.find(tx.Owner(p.Owner), p)
+			}
+			if len(now) > 0 {
+				due = append(due, p)
 			}
 		}
 		return err
 	})
-}
-
-// find lists what is to go now.
-func (h hedges) find(tx *store.Tx) (all []hedge.Withdrawal, err error) {
-	plans, err := tx.Provisioned()
-	for _, p := range plans {
+	for _, p := range due {
 		if err != nil {
 			break
 		}
-		if _, known := h.is[p.ID]; !known {
-			var document plan.Plan
-			if p, err = tx.Plan(p.ID); err == nil {
-				err = json.Unmarshal(p.Document, &document)
+		err = h.db.Owner(p.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
+			now, err := h.find(tx, p)
+			for _, w := range now {
+				if err == nil {
+					_, err = tx.AskGlidein(w.Glidein, w.Ask, w.Reason)
+				}
 			}
-			if err == nil {
-				h.is[p.ID] = len(plan.Hedged(document.Pilots)) < len(document.Pilots)
-			}
-		}
-		if err == nil && h.is[p.ID] {
-			glideins, failed := tx.Glideins(store.GlideinFilter{Labels: labelled(p), InBrief: true})
-			all, err = append(all, hedge.Withdrawals(glideins)...), failed
-		}
+			return err
+		})
 	}
-	return all, err
+	return err
+}
+
+// find lists which pilots of a plan are to leave now.
+func (h hedges) find(tx *store.Tx, p corral.Plan) ([]hedge.Withdrawal, error) {
+	if _, known := h.is[p.ID]; !known {
+		var document plan.Plan
+		whole, err := tx.Plan(p.ID)
+		if err == nil {
+			err = json.Unmarshal(whole.Document, &document)
+		}
+		if err != nil {
+			return nil, err
+		}
+		h.is[p.ID] = len(plan.Hedged(document.Pilots)) < len(document.Pilots)
+	}
+	if !h.is[p.ID] {
+		return nil, nil
+	}
+	glideins, err := tx.Glideins(store.GlideinFilter{Labels: labelled(p), InBrief: true})
+	return hedge.Withdrawals(glideins), err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/planner/revision"
@@ -106,7 +107,7 @@ func horizon(pause, took time.Duration) time.Duration { return 2*pause + max(pau
 
 // look looks at all plans once, and reports whether one has a run that goes on.
 func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err error) {
-	all, err := store.Read(ctx, r.db, under)
+	all, err := store.ReadWhole(ctx, r.db, under)
 	r.forget(all)
 	allotted := r.allotted(ctx, all, pause)
 	r.hurry = false
@@ -123,7 +124,7 @@ func (r *Reviser) look(ctx context.Context, pause time.Duration) (busy bool, err
 // that the next look would come too late for.
 func (r *Reviser) allotted(ctx context.Context, all []underway, pause time.Duration) time.Duration {
 	budget := slices.ContainsFunc(all, func(u underway) bool {
-		said, ok := r.read(ctx, u.plan.ID, time.Now())
+		said, ok := r.read(ctx, u.plan, time.Now())
 		return ok && said.document.Goal.Budget != nil
 	})
 	each := search(pause) / time.Duration(max(1, len(all)))
@@ -143,14 +144,14 @@ type underway struct {
 }
 
 // under lists the plans that are to be revised, each with the run that goes on.
-func under(tx *store.Tx) (all []underway, err error) {
+func under(tx *store.WholeTx) (all []underway, err error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
 		if err != nil || !p.Auto {
 			continue
 		}
 		var runs []corral.Run
-		runs, err = tx.Runs(store.RunFilter{Labels: labelled(p)})
+		runs, err = tx.Owner(p.Owner).Runs(store.RunFilter{Labels: labelled(p)})
 		for _, run := range runs {
 			if run.State == corral.RunRunning {
 				all = append(all, underway{p, run})
@@ -163,17 +164,18 @@ func under(tx *store.Tx) (all []underway, err error) {
 
 // revise makes one decision about a plan, for which it seeks pilots no longer than allotted, and carries it out.
 func (r *Reviser) revise(ctx context.Context, u underway, now time.Time, pause, allotted time.Duration) error {
-	said, ok := r.read(ctx, u.plan.ID, now)
+	said, ok := r.read(ctx, u.plan, now)
 	if !ok {
 		return ctx.Err()
 	}
-	flow, progress, err := r.runs.Left(ctx, u.run.ID)
+	flow, progress, err := r.runs.Left(access.With(ctx, access.For(u.plan.Owner)), u.run.ID)
 	if err != nil {
 		return err
 	}
 	s := sight{underway: u, promise: said, now: now, flow: flow, progress: progress,
 		workers: r.workers.Workers(u.plan.Cluster)}
-	if err := r.db.View(ctx, func(tx *store.Tx) error { return s.read(tx, r.machine) }); err != nil {
+	err = r.db.Owner(u.plan.Owner).View(ctx, func(tx *store.Tx) error { return s.read(tx, r.machine) })
+	if err != nil {
 		return err
 	}
 	r.note(s)

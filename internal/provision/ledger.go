@@ -21,13 +21,13 @@ type bill struct {
 	sum  cost.Money
 }
 
-// bills says what pilots cost at each site, in the order in which they name the sites.
-func bills(tx *store.Tx, pilots []plan.Pilot) (all []bill, err error) {
+// bills says what pilots cost at each of some sites, in the order in which they name the sites.
+func bills(tx *store.Tx, pilots []plan.Pilot, at map[string]corral.SiteID) (all []bill, err error) {
 	for i, q := range pilots {
 		k := slices.IndexFunc(all, func(b bill) bool { return b.site.Name == q.Site })
 		if k < 0 {
 			b := bill{each: map[int]cost.Money{}}
-			if b.site, err = tx.SiteNamed(q.Site); err != nil {
+			if b.site, err = siteOf(tx, at, q.Site); err != nil {
 				return nil, err
 			}
 			k, all = len(all), append(all, b)
@@ -47,8 +47,8 @@ func bills(tx *store.Tx, pilots []plan.Pilot) (all []bill, err error) {
 
 // afford refuses pilots of a plan that the balance of one of their sites does not allow: a Conflict or an Unsatisfiable
 // error. It changes nothing.
-func afford(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot) error {
-	all, err := bills(tx, pilots)
+func afford(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, at map[string]corral.SiteID) error {
+	all, err := bills(tx, pilots, at)
 	for _, b := range all {
 		var l cost.Ledger
 		if err == nil {
@@ -65,7 +65,11 @@ func afford(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot) error {
 // reserve promises pilots of a plan, within the transaction that creates their glideins, what they cost. What a site's
 // balance does not allow is a Conflict or an Unsatisfiable error, and then nothing of the transaction may stay.
 func reserve(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, glideins []corral.Glidein) error {
-	all, err := bills(tx, pilots)
+	at := map[string]corral.SiteID{}
+	for _, g := range glideins {
+		at[g.SiteName] = g.Site
+	}
+	all, err := bills(tx, pilots, at)
 	for _, b := range all {
 		amounts := map[corral.GlideinID]cost.Money{}
 		for i, money := range b.each {

@@ -24,7 +24,8 @@ const readAgain = time.Minute
 
 // read returns what a plan promised. A document of many tasks is large, and takes longer to read than all else that a
 // look reads; but it never changes. So it is read once. If it cannot be read, that is said once, and it is not ok.
-func (r *Reviser) read(ctx context.Context, id corral.PlanID, now time.Time) (said promise, ok bool) {
+func (r *Reviser) read(ctx context.Context, of corral.Plan, now time.Time) (said promise, ok bool) {
+	id := of.ID
 	if said, ok := r.said[id]; ok {
 		return said, true
 	}
@@ -32,7 +33,7 @@ func (r *Reviser) read(ctx context.Context, id corral.PlanID, now time.Time) (sa
 	if again && now.Sub(failed) < readAgain {
 		return promise{}, false
 	}
-	row, err := store.Read(ctx, r.db, func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(id) })
+	row, err := store.Read(ctx, r.db.Owner(of.Owner), func(tx *store.Tx) (corral.Plan, error) { return tx.Plan(id) })
 	if err == nil {
 		said, err = promised(r.db, row)
 	}

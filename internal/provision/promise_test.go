@@ -33,7 +33,7 @@ func TestPromiseOfManyTasks(t *testing.T) {
 	if _, err := promised(db, row); corral.KindOf(err) != corral.NotFound {
 		t.Errorf("without its schedule: %v, want NotFound", err)
 	}
-	err = db.Write(t.Context(), store.Actor, func(tx *store.Tx) error { return schedule.Keep(tx, row) })
+	err = storetest.All(db).Write(t.Context(), store.Actor, func(tx *store.Tx) error { return schedule.Keep(tx, row) })
 	said, err2 := promised(db, row)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)

@@ -73,12 +73,12 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB) error {
 // releaseEnded releases the plans whose runs are over. Most looks find none, and only read.
 func releaseEnded(ctx context.Context, db *store.DB) error {
 	var ended []corral.Plan
-	err := db.View(ctx, func(tx *store.Tx) error {
+	err := db.Whole().View(ctx, func(tx *store.WholeTx) error {
 		plans, err := tx.Provisioned()
 		for _, p := range plans {
 			var reason string
 			if err == nil {
-				reason, err = outlived(tx, p)
+				reason, err = outlived(tx.Owner(p.Owner), p)
 			}
 			if reason != "" {
 				ended = append(ended, p)
@@ -86,21 +86,19 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 		}
 		return err
 	})
-	if err != nil || len(ended) == 0 {
-		return err
-	}
-	return db.Write(ctx, store.Actor, func(tx *store.Tx) error {
-		for _, p := range ended {
+	for _, p := range ended {
+		if err != nil {
+			break
+		}
+		err = db.Owner(p.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
 			reason, err := outlived(tx, p) // it may have been resumed meanwhile
 			if err == nil && reason != "" {
 				_, err = Release(tx, p, reason)
 			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+			return err
+		})
+	}
+	return err
 }
 
 // outlived says why a plan's pilots are not needed any more, or nothing: none is left, and none will follow; it has

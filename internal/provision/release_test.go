@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // end has the scene's pilot come and leave again.
@@ -28,7 +29,7 @@ func (s *scene) kept() corral.Plan {
 	if err := releaseEnded(s.t.Context(), s.db); err != nil {
 		s.t.Fatal(err)
 	}
-	p, err := store.Read(s.t.Context(), s.db, func(tx *store.Tx) (corral.Plan, error) { return tx.PlanRow(s.plan.ID) })
+	p, err := store.Read(s.t.Context(), storetest.All(s.db), func(tx *store.Tx) (corral.Plan, error) { return tx.PlanRow(s.plan.ID) })
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestKeepSeesPilotsEnd(t *testing.T) {
 	s.end()
 	for deadline := time.After(5 * time.Minute); ; {
 		changed := s.db.Changed(store.Subject{Object: corral.ObjectPlan, ID: int64(s.plan.ID)})
-		p, err := store.Read(t.Context(), s.db, func(tx *store.Tx) (corral.Plan, error) { return tx.PlanRow(s.plan.ID) })
+		p, err := store.Read(t.Context(), storetest.All(s.db), func(tx *store.Tx) (corral.Plan, error) { return tx.PlanRow(s.plan.ID) })
 		if err != nil || p.State == corral.PlanReleased {
 			break
 		}

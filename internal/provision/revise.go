@@ -18,7 +18,7 @@ import (
 // engine does the rest. A decision that was made of what is no longer so has no effect: another follows soon.
 func (r *Reviser) carryOut(ctx context.Context, s sight, v revision.View, d revision.Decision) error {
 	var made corral.Revision
-	err := r.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+	err := r.db.Owner(s.plan.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
 		p, err := tx.PlanRow(s.plan.ID)
 		if err != nil || p.State != corral.PlanProvisioned {
 			return err
@@ -108,7 +108,7 @@ func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.Pilot
 // affordable returns pilots that are to be added, if the balances of their sites allow all of them. Else none are
 // added, which is said as a limit: the rest of the decision stands.
 func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []string, err error) {
-	err = afford(c.tx, c.sight.plan.ID, pilots)
+	err = afford(c.tx, c.sight.plan.ID, pilots, c.sight.at())
 	switch corral.KindOf(err) {
 	case corral.Conflict, corral.Unsatisfiable:
 		return nil, []string{err.Error()}, nil
@@ -129,7 +129,7 @@ func (c change) add(pilots []plan.Pilot, machine corral.SiteQueue) (all []corral
 			next = max(next, n+1)
 		}
 	}
-	made, err := ask(c.tx, c.sight.plan, pilots, next, machine)
+	made, err := ask(c.tx, c.sight.plan, pilots, asking{c.sight.at(), next, machine})
 	for i, g := range made {
 		all = append(all, corral.PilotChange{Pilot: next + i, Glidein: g.ID, Site: g.SiteName, Hosts: g.Hosts,
 			CPUs: g.CPUs})

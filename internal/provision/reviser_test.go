@@ -51,7 +51,7 @@ func (s *scene) Workers(corral.ClusterID) []corral.Worker {
 	return s.workers
 }
 
-func newScene(t *testing.T, goal string, auto bool) *scene {
+func newScene(t *testing.T, goal string, auto bool, others ...string) *scene {
 	t.Helper()
 	s := &scene{t: t, db: storetest.OpenTest(t), flow: &workflow.Workflow{}}
 	graph, err := dag.New(2, nil)
@@ -73,7 +73,15 @@ func newScene(t *testing.T, goal string, auto bool) *scene {
 		if err != nil {
 			return err
 		}
-		s.plan, err = tx.CreatePlan(corral.Plan{Owner: "ada", Cluster: c.ID, Workflow: "two", Auto: auto,
+		sites := map[string]corral.SiteID{"local": site.ID}
+		for _, price := range others { // of a site called other
+			other, err := ready(tx, "other", price)
+			if err != nil {
+				return err
+			}
+			sites["other"] = other.ID
+		}
+		s.plan, err = tx.CreatePlan(corral.Plan{Owner: "ada", Cluster: c.ID, Workflow: "two", Auto: auto, Sites: sites,
 			Digest: "sha256:" + strings.Repeat("0", 64), State: corral.PlanReady, Document: json.RawMessage(
 				`{"feasible":true,"makespan_s":121,"cost":{"amount":0.03,"unit":"ch"},"goal":` + goal + `}`)})
 		if err != nil {
@@ -111,7 +119,7 @@ func ready(tx *store.Tx, name, price string) (corral.Site, error) {
 
 func (s *scene) write(fn func(*store.Tx) error) {
 	s.t.Helper()
-	if err := s.db.Write(s.t.Context(), "ada", fn); err != nil {
+	if err := storetest.All(s.db).Write(s.t.Context(), "ada", fn); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -146,7 +154,7 @@ func (s *scene) reviser() *Reviser {
 // look has a reviser look once, so long after the plan's beginning.
 func (s *scene) look(r *Reviser, after time.Duration) {
 	s.t.Helper()
-	all, err := store.Read(s.t.Context(), s.db, under)
+	all, err := store.ReadWhole(s.t.Context(), s.db, under)
 	for _, u := range all {
 		if err == nil {
 			err = r.revise(s.t.Context(), u, s.plan.BeganAt.Add(after), time.Second, 0)
@@ -159,7 +167,7 @@ func (s *scene) look(r *Reviser, after time.Duration) {
 
 func (s *scene) revisions() []corral.Revision {
 	s.t.Helper()
-	all, err := store.Read(s.t.Context(), s.db, func(tx *store.Tx) ([]corral.Revision, error) {
+	all, err := store.Read(s.t.Context(), storetest.All(s.db), func(tx *store.Tx) ([]corral.Revision, error) {
 		return tx.Revisions(s.plan.ID, store.Page{})
 	})
 	if err != nil {
@@ -170,7 +178,7 @@ func (s *scene) revisions() []corral.Revision {
 
 func (s *scene) pilots() []corral.Glidein {
 	s.t.Helper()
-	all, err := store.Read(s.t.Context(), s.db, func(tx *store.Tx) ([]corral.Glidein, error) {
+	all, err := store.Read(s.t.Context(), storetest.All(s.db), func(tx *store.Tx) ([]corral.Glidein, error) {
 		return tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(s.plan)})
 	})
 	if err != nil {
@@ -221,8 +229,7 @@ func TestARevisionKeepsToWhatWasAsked(t *testing.T) {
 		if strings.Contains(tc.asked, "EUR") {
 			unit = "EUR"
 		}
-		s := newScene(t, tooLate+`,"asked":`+tc.asked+`,"cost":{"amount":0.03,"unit":"`+unit+`"}`, true)
-		s.write(func(tx *store.Tx) error { _, err := ready(tx, "other", tc.price); return err })
+		s := newScene(t, tooLate+`,"asked":`+tc.asked+`,"cost":{"amount":0.03,"unit":"`+unit+`"}`, true, tc.price)
 		s.look(s.reviser(), time.Second)
 		var at []string
 		var limits []string
@@ -246,7 +253,7 @@ func TestWhatIsAddedIsReserved(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, tooLate, true)
 	reserved := func() (sum cost.Money) {
-		l, err := store.Read(t.Context(), s.db, func(tx *store.Tx) (cost.Ledger, error) {
+		l, err := store.Read(t.Context(), storetest.All(s.db), func(tx *store.Tx) (cost.Ledger, error) {
 			return tx.Ledger(s.glidein.Site)
 		})
 		for _, line := range l.Plans {
@@ -268,19 +275,24 @@ func TestWhatIsAddedIsReserved(t *testing.T) {
 // reserved at the others.
 func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, tooLate, true)
+	s := newScene(t, tooLate, true, "")
 	s.write(func(tx *store.Tx) error {
-		other, err := ready(tx, "other", "")
-		if err == nil {
-			_, err = tx.SetSite(other.ID, func(site *corral.Site) { site.Allocation = "0.001ch" })
-		}
+		_, err := tx.SetSite(s.plan.Sites["other"], func(site *corral.Site) { site.Allocation = "0.001ch" })
 		return err
 	})
 	add := []plan.Pilot{
 		{Site: "local", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), End: corral.Seconds(time.Minute)},
 		{Site: "other", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), End: corral.Seconds(time.Minute)},
 	}
-	err := s.reviser().carryOut(t.Context(), sight{underway: underway{plan: s.plan, run: s.run}}, revision.View{},
+	var facts []Facts
+	s.write(func(tx *store.Tx) error {
+		all, err := tx.Sites(store.Filter{})
+		for _, site := range all {
+			facts = append(facts, Facts{Site: site})
+		}
+		return err
+	})
+	err := s.reviser().carryOut(t.Context(), sight{underway: underway{plan: s.plan, run: s.run}, facts: facts}, revision.View{},
 		revision.Decision{Add: add, News: revision.Late})
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +301,7 @@ func TestPilotsAreReservedAtAllSitesOrNone(t *testing.T) {
 	if len(all) != 1 || len(all[0].Added) > 0 || !strings.Contains(fmt.Sprint(all[0].Limits), "site other: plan 1 needs") {
 		t.Errorf("revisions %+v", all)
 	}
-	l, err := store.Read(t.Context(), s.db, func(tx *store.Tx) (cost.Ledger, error) { return tx.Ledger(s.glidein.Site) })
+	l, err := store.Read(t.Context(), storetest.All(s.db), func(tx *store.Tx) (cost.Ledger, error) { return tx.Ledger(s.glidein.Site) })
 	if err != nil || l.Committed() != 0 {
 		t.Errorf("ledger %+v, %v", l, err)
 	}
@@ -335,7 +347,7 @@ func TestAFullSiteIsNamedOnce(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	why := strings.Join(all[0].Why(), "; ")
-	err := s.db.View(t.Context(), func(tx *store.Tx) error {
+	err := storetest.All(s.db).View(t.Context(), func(tx *store.Tx) error {
 		plan, err := tx.History(corral.ObjectPlan, int64(s.plan.ID), store.Page{})
 		if err != nil {
 			return err
@@ -509,7 +521,7 @@ func TestSearchesAreBoundedForABudget(t *testing.T) {
 		`{}`: 0, `{"budget":{"amount":1,"unit":"ch"}}`: 500 * time.Millisecond,
 	} {
 		s := newScene(t, goal, true)
-		all, err := store.Read(t.Context(), s.db, under)
+		all, err := store.ReadWhole(t.Context(), s.db, under)
 		r := s.reviser()
 		if got := r.allotted(t.Context(), append(all, all...), 3*time.Second); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", goal, got, err, want)
@@ -589,7 +601,7 @@ func TestWhatPeopleHaveToKnow(t *testing.T) {
 	for k := range 4 {
 		s.look(s.reviser(), time.Duration(10*k+1)*time.Second)
 	}
-	err := s.db.View(t.Context(), func(tx *store.Tx) error {
+	err := storetest.All(s.db).View(t.Context(), func(tx *store.Tx) error {
 		plan, err := tx.History(corral.ObjectPlan, int64(s.plan.ID), store.Page{})
 		if err != nil {
 			return err

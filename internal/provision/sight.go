@@ -73,10 +73,19 @@ func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
 	return err
 }
 
-// asksFor reports whether the plan is for a site.
+// asksFor reports whether the plan is for a site. One that has the name of a site that the plan is for is another one.
 func (s *sight) asksFor(site corral.Site) bool {
 	asked := s.document.Asked.Sites
-	return len(asked) == 0 || slices.Contains(asked, site.Name)
+	return len(asked) == 0 || slices.Contains(asked, site.Name) && s.plan.Sites[site.Name] == site.ID
+}
+
+// at are the sites that pilots may be asked for at, by the names by which a decision calls them.
+func (s *sight) at() map[string]corral.SiteID {
+	all := map[string]corral.SiteID{}
+	for _, f := range s.facts {
+		all[f.Site.Name] = f.Site.ID
+	}
+	return all
 }
 
 // sites returns the sites that pilots may be asked for at, as the plan was made for them, and why others are left out:

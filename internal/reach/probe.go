@@ -62,14 +62,16 @@ func (p *Prober) probe(ctx context.Context, site corral.Site, request any, atten
 	defer access.Head.Close()
 	p.attended.Store(spec.Tag, true)
 	defer p.attended.Delete(spec.Tag)
-	err = p.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return tx.AddProbe(site.ID, spec.Tag) })
+	err = p.db.Owner(site.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
+		return tx.AddProbe(site.ID, spec.Tag)
+	})
 	if err != nil {
 		return err
 	}
 	defer func() {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 		defer cancel()
-		if err := p.End(after, access.Pilots, spec.Tag); err != nil {
+		if err := p.End(after, site, access.Pilots, spec.Tag); err != nil {
 			p.lg.Warn("a probe may be left at its site for a minute", "site", site.Name, "job", spec.Tag, "err", err)
 		}
 	}()
@@ -146,7 +148,9 @@ func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
 // Left returns the tags of the probes at a site that are to be ended: those that an earlier corrald left; and all, once
 // the site itself is to be left.
 func (p *Prober) Left(ctx context.Context, site corral.Site) (left []string, err error) {
-	all, err := store.Read(ctx, p.db, func(tx *store.Tx) ([]string, error) { return tx.Probes(site.ID) })
+	all, err := store.Read(ctx, p.db.Owner(site.Owner), func(tx *store.Tx) ([]string, error) {
+		return tx.Probes(site.ID)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing probes: %w", err)
 	}
@@ -158,10 +162,10 @@ func (p *Prober) Left(ctx context.Context, site corral.Site) (left []string, err
 	return left, nil
 }
 
-// End ends a probe: when it returns without an error nothing of it is left, at the site or in the store.
-func (p *Prober) End(ctx context.Context, batch gridsite.Batch, tag string) error {
+// End ends a probe at a site: when it returns without an error nothing of it is left, at the site or in the store.
+func (p *Prober) End(ctx context.Context, site corral.Site, batch gridsite.Batch, tag string) error {
 	if err := errors.Join(batch.Cancel(ctx, tag, 0), batch.Forget(ctx, tag)); err != nil {
 		return fmt.Errorf("ending probe %s: %w", tag, err)
 	}
-	return p.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return tx.RemoveProbe(tag) })
+	return p.db.Owner(site.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error { return tx.RemoveProbe(tag) })
 }

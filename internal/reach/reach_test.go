@@ -164,7 +164,7 @@ func TestProbesThatAreLeft(t *testing.T) {
 		if len(tags) != 1 {
 			t.Errorf("to be ended with its site: %q, want one", tags)
 		}
-		return w.prober.End(context.WithoutCancel(t.Context()), access.Pilots, tags[0])
+		return w.prober.End(context.WithoutCancel(t.Context()), s, access.Pilots, tags[0])
 	})
 	if err != nil || len(left(s)) > 0 || !slices.Equal(w.probesLeft(s), nil) {
 		t.Errorf("%v; left are %q", err, w.probesLeft(s))

@@ -41,7 +41,7 @@ func (p *Prober) Survey(ctx context.Context, site corral.Site) (corral.SiteFacts
 	}
 	recorded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	err = p.db.Write(recorded, store.Actor, func(tx *store.Tx) error {
+	err = p.db.Owner(site.Owner).Write(recorded, store.Actor, func(tx *store.Tx) error {
 		now, err := tx.Site(site.ID)
 		if err != nil {
 			return err

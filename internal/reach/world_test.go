@@ -122,14 +122,14 @@ func (w *world) site(name string) (s corral.Site) {
 
 func (w *world) write(fn func(*store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.Write(context.Background(), "local", fn); err != nil {
+	if err := storetest.All(w.db).Write(context.Background(), "local", fn); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) siteNow(id corral.SiteID) (s corral.Site) {
 	w.t.Helper()
-	if err := w.db.View(context.Background(), func(tx *store.Tx) (err error) { s, err = tx.Site(id); return err }); err != nil {
+	if err := storetest.All(w.db).View(context.Background(), func(tx *store.Tx) (err error) { s, err = tx.Site(id); return err }); err != nil {
 		w.t.Fatal(err)
 	}
 	return s

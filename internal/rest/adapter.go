@@ -46,7 +46,7 @@ func Only[Out any](write func(*store.Tx) (Out, error)) (Step[Out], error) {
 
 // View returns what look finds in one consistent view of the store.
 func View[Out any](ctx context.Context, db *store.DB, look func(*store.Tx) (Out, error)) (out Out, err error) {
-	err = db.View(ctx, func(tx *store.Tx) (err error) {
+	err = db.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
 		out, err = look(tx)
 		return err
 	})
@@ -111,7 +111,7 @@ func kept(ctx context.Context, db *store.DB, key store.OnceKey) (answer store.An
 	if key.Key == "" {
 		return answer, false, nil
 	}
-	err = db.Write(ctx, key.Actor, func(tx *store.Tx) (err error) {
+	err = db.Request(ctx).Write(ctx, key.Actor, func(tx *store.Tx) (err error) {
 		answer, kept, err = tx.Once(key, func() (store.Answer, error) { return store.Answer{}, errNotKept })
 		return err
 	})
@@ -128,7 +128,7 @@ func commit[Out any](ctx context.Context, a *Adapter, status int, key store.Once
 	var out Out
 	var answer store.Answer
 	var kept bool
-	err := a.DB.Write(ctx, key.Actor, func(tx *store.Tx) (err error) {
+	err := a.DB.Request(ctx).Write(ctx, key.Actor, func(tx *store.Tx) (err error) {
 		answer, kept, err = tx.Once(key, func() (store.Answer, error) {
 			if out, err = st.Write(tx); err != nil {
 				return store.Answer{}, err

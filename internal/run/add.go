@@ -40,7 +40,7 @@ func Close(ctx context.Context, m *Manager, actor string, id corral.RunID) (corr
 	if err != nil {
 		return corral.Run{}, err
 	}
-	return row, m.db.Write(ctx, actor, entered(id, "close", nil))
+	return row, m.db.Request(ctx).Write(ctx, actor, entered(id, "close", nil))
 }
 
 // driven has the driver of a run that goes on call fn. A run that is over, or just coming to its end, is a Conflict.
@@ -68,7 +68,7 @@ func driving(ctx context.Context, m *Manager, id corral.RunID) (*driver, corral.
 	if d := m.driver(id); d != nil {
 		return d, corral.Run{}, nil
 	}
-	row, err := readRow(ctx, m.db, id)
+	row, err := readRow(ctx, m.db.Request(ctx), id)
 	if err != nil || row.State.Over() {
 		return nil, row, err
 	}
@@ -80,7 +80,7 @@ func driving(ctx context.Context, m *Manager, id corral.RunID) (*driver, corral.
 	if d := m.driver(id); d != nil {
 		return d, row, nil
 	}
-	if row, err = readRow(ctx, m.db, id); err != nil || row.State.Over() {
+	if row, err = readRow(ctx, m.db.Request(ctx), id); err != nil || row.State.Over() {
 		return nil, row, err
 	}
 	return nil, row, corral.Errorf(corral.Unavailable, "run %d is not being driven now: ask again", id)

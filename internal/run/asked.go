@@ -51,7 +51,7 @@ func (m *Manager) RetryTasks(ctx context.Context, actor string, id corral.RunID,
 	if err != nil {
 		return corral.Run{}, err
 	}
-	return row, m.db.Write(ctx, actor, entered(id, "retry of tasks", tasks))
+	return row, m.db.Request(ctx).Write(ctx, actor, entered(id, "retry of tasks", tasks))
 }
 
 // CancelTasks ends tasks of a run that goes on: those that run are asked to end, and killed if they do not; those that
@@ -76,7 +76,7 @@ func (m *Manager) CancelTasks(ctx context.Context, actor string, id corral.RunID
 	if err != nil {
 		return corral.Run{}, err
 	}
-	return row, m.db.Write(ctx, actor, entered(id, "cancellation of tasks", tasks))
+	return row, m.db.Request(ctx).Write(ctx, actor, entered(id, "cancellation of tasks", tasks))
 }
 
 // entered writes into a run's history what was asked of which tasks.
@@ -98,7 +98,7 @@ func obeyed(ctx context.Context, m *Manager, id corral.RunID, o order) (row corr
 		})
 	}
 	if err == nil && !driven {
-		row, err = readRow(ctx, m.db, id)
+		row, err = readRow(ctx, m.db.Request(ctx), id)
 	}
 	return row, driven, cmp.Or(err, refused)
 }

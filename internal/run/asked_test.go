@@ -64,7 +64,7 @@ func TestCancelTasks(t *testing.T) {
 			spec{ID: "y", Seconds: 60, After: []string{"x"}}, spec{ID: "z", Seconds: 60, After: []string{"a"}})})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 2 })
 		for range 2 { // the second changes nothing
-			if _, err := w.manager.CancelTasks(t.Context(), "ann", row.ID, []string{"x", "z"}); err != nil {
+			if _, err := w.manager.CancelTasks(asLocal(t), "ann", row.ID, []string{"x", "z"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -79,11 +79,11 @@ func TestCancelTasks(t *testing.T) {
 		if n := count(c.startedTasks(), "z.1", "y.1"); n != 0 {
 			t.Errorf("starts = %v, want neither y nor z", c.startedTasks())
 		}
-		if _, err := w.manager.CancelTasks(t.Context(), "ann", row.ID, []string{"x"}); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.manager.CancelTasks(asLocal(t), "ann", row.ID, []string{"x"}); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("of a run that is over: %v, want a conflict", err)
 		}
 		// A run that goes on with the task makes the attempts that are due.
-		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"x", "z"}); err != nil {
+		if _, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"x", "z"}); err != nil {
 			t.Fatal(err)
 		}
 		if row = w.awaitOver(row.ID); row.State != corral.RunSucceeded {
@@ -103,14 +103,14 @@ func TestRetryTasksOfAFailedRun(t *testing.T) {
 		row := w.create(api.NewRun{Workflow: document(spec{ID: "b", Seconds: 60}, spec{ID: "c", Seconds: 60},
 			spec{ID: "after", Seconds: 60, After: []string{"b"}})})
 		row = w.awaitOver(row.ID)
-		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"after"}); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"after"}); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("of a skipped task: %v, want a conflict", err)
 		}
-		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"q"}); corral.KindOf(err) != corral.NotFound {
+		if _, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"q"}); corral.KindOf(err) != corral.NotFound {
 			t.Errorf("of no task: %v, want it not found", err)
 		}
 		mend()
-		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"b"}); err != nil {
+		if _, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"b"}); err != nil {
 			t.Fatal(err)
 		}
 		row = w.awaitOver(row.ID)
@@ -118,7 +118,7 @@ func TestRetryTasksOfAFailedRun(t *testing.T) {
 		if got := w.states(row.ID); !slices.Equal(got, want) || row.State != corral.RunFailed {
 			t.Errorf("run is %s, tasks %v, want it FAILED, and %v", row.State, got, want)
 		}
-		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"b"}); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"b"}); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("of a done task: %v, want a conflict", err)
 		}
 	})
@@ -131,7 +131,7 @@ func TestCancelledTaskStaysSo(t *testing.T) {
 		w := newWorld(t, c)
 		row := w.create(api.NewRun{Workflow: document(spec{ID: "a", Seconds: 60}, spec{ID: "x", Seconds: 60})})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 2 })
-		if _, err := w.manager.CancelTasks(t.Context(), "ann", row.ID, []string{"x"}); err != nil {
+		if _, err := w.manager.CancelTasks(asLocal(t), "ann", row.ID, []string{"x"}); err != nil {
 			t.Fatal(err)
 		}
 		w.stop()

@@ -18,7 +18,7 @@ func TestCancelBeforeDriverStarts(t *testing.T) {
 		w := newWorld(t, c)
 		defer w.stop()
 		synctest.Wait() // its manager has looked for runs to drive
-		p, err := w.manager.Prepare(t.Context(), w.cluster, api.NewRun{Workflow: document(fan(3, 1)...)})
+		p, err := w.manager.Prepare(asLocal(t), w.cluster, api.NewRun{Workflow: document(fan(3, 1)...)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestCancelBeforeDriverStarts(t *testing.T) {
 			row, err = p.Insert(tx)
 			return err
 		})
-		if _, err := w.manager.Cancel(t.Context(), "local", row.ID); err != nil {
+		if _, err := w.manager.Cancel(asLocal(t), "local", row.ID); err != nil {
 			t.Fatal(err)
 		}
 		w.manager.start(row)
@@ -47,7 +47,7 @@ func TestCancellingWaitsForWorkersOnly(t *testing.T) {
 	s.x.Release(now, execution.Offer{})
 	s.x.Apply(execution.Record{Returned: &execution.Giveback{Seqs: []int64{1}}}) // one may be released, two is out
 	d := &driver{queue: newSimCluster(), state: s, progress: &progress{}}
-	d.scripts = newScripter(t.Context(), s.plan, nil)
+	d.scripts = newScripter(asLocal(t), s.plan, nil)
 	d.progress.row.Tasks = s.x.Counts()
 	d.watch.Judge(now.Add(-time.Hour), execution.Shortage{What: "nothing could run for an hour"})
 	d.watch.Shortage = ""
@@ -57,7 +57,7 @@ func TestCancellingWaitsForWorkersOnly(t *testing.T) {
 		want  time.Duration
 	}{{corral.RunRunning, 0}, {corral.RunCancelling, time.Second}} {
 		if d.progress.row.State = tt.state; tt.state == corral.RunCancelling {
-			d.stepCancelling(t.Context())
+			d.stepCancelling(asLocal(t))
 		}
 		if got := max(0, d.next().Sub(now)); got != tt.want {
 			t.Errorf("a %s run sleeps for %s, want %s", tt.state, got, tt.want)

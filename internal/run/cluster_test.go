@@ -145,7 +145,7 @@ func sh(script string) []string { return []string{"sh", "-c", script} }
 
 func (w *world) log(id corral.RunID, task string, attempt int, which string) string {
 	w.Helper()
-	f, err := w.manager.Log(w.Context(), id, output.File{Task: task, Attempt: attempt, Name: which})
+	f, err := w.manager.Log(asLocal(w), id, output.File{Task: task, Attempt: attempt, Name: which})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestFilesFlowThroughRun(t *testing.T) {
 		attempt     int
 		want        corral.Kind
 	}{{"nobody", LogStdout, 0, corral.NotFound}, {"join", LogStdout, 7, corral.NotFound}, {"join", "passwd", 0, corral.Invalid}} {
-		if _, err := w.manager.Log(t.Context(), row.ID, output.File{Task: bad.task, Attempt: bad.attempt, Name: bad.which}); corral.KindOf(err) != bad.want {
+		if _, err := w.manager.Log(asLocal(t), row.ID, output.File{Task: bad.task, Attempt: bad.attempt, Name: bad.which}); corral.KindOf(err) != bad.want {
 			t.Errorf("Log(%q, %d, %q): %v, want %s", bad.task, bad.attempt, bad.which, err, bad.want)
 		}
 	}
@@ -340,7 +340,7 @@ func TestCancelKillsRealTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pipe.Close()
-	if _, err := w.manager.Cancel(t.Context(), "ann", row.ID); err != nil {
+	if _, err := w.manager.Cancel(asLocal(t), "ann", row.ID); err != nil {
 		t.Fatal(err)
 	}
 	row = w.awaitOver(row.ID)

@@ -55,13 +55,13 @@ func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (o
 
 // writeFiles adds to the report what only the store knows, the sites to which files travelled, and leaves it, the
 // workflow as it was executed, and its profile in the run's directory. A run of which no task ran has none of them.
-func (s *state) writeFiles(ctx context.Context, db *store.DB, createdAt time.Time, report *corral.RunReport) error {
+func (s *state) writeFiles(ctx context.Context, of store.Owner, createdAt time.Time, report *corral.RunReport) error {
 	if report == nil {
 		return nil
 	}
 	l := layout{s.plan.dir}
 	executed := s.plan.snapshot().WithExecutions(createdAt, time.Duration(report.Makespan), s.executions())
-	sites, err := store.Read(ctx, db, func(tx *store.Tx) (map[string]string, error) { return sitesOf(tx, executed) })
+	sites, err := store.Read(ctx, of, func(tx *store.Tx) (map[string]string, error) { return sitesOf(tx, executed) })
 	report.Transfers = execution.Transfers(s.x, func(worker string) string { return sites[worker] })
 	text, unwritten := json.MarshalIndent(report, "", "  ")
 	if unwritten != nil {

@@ -24,7 +24,7 @@ import (
 // tasksOf lists all tasks of a run.
 func tasksOf(t testing.TB, m *Manager, id corral.RunID) ([]api.Task, error) {
 	t.Helper()
-	tasks, _, err := TaskPage(t.Context(), m, id, Choice{Limit: 1 << 30})
+	tasks, _, err := TaskPage(asLocal(t), m, id, Choice{Limit: 1 << 30})
 	return values(tasks), err
 }
 
@@ -66,7 +66,7 @@ func one(after ...api.Wait) api.NewTask {
 
 func (w *world) add(id corral.RunID, in api.NewTask) api.AddedTasks {
 	w.Helper()
-	added, err := AddTask(w.Context(), w.manager, id, in, Once{})
+	added, err := AddTask(asLocal(w), w.manager, id, in, Once{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (w *world) open() corral.Run {
 // awaitTasks returns when tasks are over.
 func (w *world) awaitTasks(id corral.RunID, first, last int) {
 	w.Helper()
-	if err := AwaitTasks(w.Context(), w.manager, id, Choice{Numbers: []Numbers{{first, last}}}); err != nil {
+	if err := AwaitTasks(asLocal(w), w.manager, id, Choice{Numbers: []Numbers{{first, last}}}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -114,7 +114,7 @@ func TestOpenRun(t *testing.T) {
 			tasks[3].Attributes["account"] != "physics" || tasks[3].OverAt.IsZero() {
 			t.Errorf("tasks %+v, %v", tasks, err)
 		}
-		if closed, err := Close(t.Context(), w.manager, "ann", row.ID); err != nil {
+		if closed, err := Close(asLocal(t), w.manager, "ann", row.ID); err != nil {
 			t.Fatal(closed, err)
 		}
 		if row = w.awaitOver(row.ID); row.State != corral.RunSucceeded || row.Report == nil {
@@ -127,7 +127,7 @@ func TestOpenRun(t *testing.T) {
 		if diff := cmp.Diff(tasks, after); err != nil || diff != "" {
 			t.Errorf("tasks of a run that is over (-before +after), %v:\n%s", err, diff)
 		}
-		_, err = AddTask(t.Context(), w.manager, row.ID, one(), Once{})
+		_, err = AddTask(asLocal(t), w.manager, row.ID, one(), Once{})
 		if corral.KindOf(err) != corral.Conflict {
 			t.Errorf("adding to a run that is over: %v, want a conflict", err)
 		}
@@ -145,7 +145,7 @@ func TestOpenRunRestarts(t *testing.T) {
 		c.lose("w1")
 		in := one(api.Wait{Task: 1, When: api.WhenEnded})
 		in.Note, in.Elements = "echo\n", 2
-		again := func(of Once) (api.AddedTasks, error) { return AddTask(t.Context(), w.manager, row.ID, in, of) }
+		again := func(of Once) (api.AddedTasks, error) { return AddTask(asLocal(t), w.manager, row.ID, in, of) }
 		of := Once{Key: "k", Request: "digest"}
 		first, err := again(of)
 		if err != nil {
@@ -180,7 +180,7 @@ func TestOpenRunRefuses(t *testing.T) {
 		row := w.open()
 		in := one(api.Wait{Task: 1, When: api.WhenEnded})
 		in.Note = "note"
-		_, err := AddTask(t.Context(), w.manager, row.ID, in, Once{})
+		_, err := AddTask(asLocal(t), w.manager, row.ID, in, Once{})
 		if corral.KindOf(err) != corral.Unsatisfiable || !strings.HasPrefix(err.Error(), "after[0]: ") {
 			t.Errorf("a wait for no task: %v", err)
 		}
@@ -191,10 +191,10 @@ func TestOpenRunRefuses(t *testing.T) {
 			t.Errorf("tasks %v, %v", tasks, err)
 		}
 		closed := w.create(api.NewRun{Workflow: document(spec{ID: "one", Seconds: 60})})
-		if _, err := AddTask(t.Context(), w.manager, closed.ID, one(), Once{}); corral.KindOf(err) != corral.Conflict {
+		if _, err := AddTask(asLocal(t), w.manager, closed.ID, one(), Once{}); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("adding to a run with a workflow: %v, want a conflict", err)
 		}
-		if _, err := Close(t.Context(), w.manager, "ann", closed.ID); corral.KindOf(err) != corral.Conflict {
+		if _, err := Close(asLocal(t), w.manager, "ann", closed.ID); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("closing a run with a workflow: %v, want a conflict", err)
 		}
 	})
@@ -212,13 +212,13 @@ func TestCancelOpenRun(t *testing.T) {
 		w.add(row.ID, long)
 		w.add(row.ID, one(api.Wait{Task: 1, When: api.WhenSucceeded}))
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 && r.Tasks.Waiting == 1 })
-		if _, err := w.manager.Cancel(t.Context(), "ann", row.ID); err != nil {
+		if _, err := w.manager.Cancel(asLocal(t), "ann", row.ID); err != nil {
 			t.Fatal(err)
 		}
 		if row = w.awaitOver(row.ID); row.State != corral.RunCancelled {
 			t.Fatalf("run is %s", row.State)
 		}
-		if _, err := w.manager.Resume(t.Context(), "ann", row.ID); err != nil {
+		if _, err := w.manager.Resume(asLocal(t), "ann", row.ID); err != nil {
 			t.Fatal(err)
 		}
 		if row = w.awaitOver(row.ID); row.State != corral.RunSucceeded || row.Tasks.Done != 2 {
@@ -245,7 +245,7 @@ func TestRetryInOpenRun(t *testing.T) {
 		w.add(row.ID, one(api.Wait{Task: 1, When: api.WhenSucceeded}))
 		ask := func(what func(context.Context, string, corral.RunID, []string) (corral.Run, error), tasks ...string) {
 			t.Helper()
-			if _, err := what(t.Context(), "ann", row.ID, tasks); err != nil {
+			if _, err := what(asLocal(t), "ann", row.ID, tasks); err != nil {
 				t.Error(err)
 			}
 		}
@@ -260,7 +260,7 @@ func TestRetryInOpenRun(t *testing.T) {
 			tasks[2].State != corral.TaskSkipped || tasks[2].Cause != task.CauseNever {
 			t.Fatalf("tasks %+v, %v", tasks, err)
 		}
-		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"3"}); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"3"}); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("retry of one that waits in vain: %v, want a conflict", err)
 		}
 		ask(w.manager.RetryTasks, "1", "2", "3")
@@ -268,7 +268,7 @@ func TestRetryInOpenRun(t *testing.T) {
 		if diff := cmp.Diff([]corral.TaskState{"done", "done", "done"}, w.states(row.ID)); diff != "" {
 			t.Errorf("states (-want +got):\n%s", diff)
 		}
-		f, err := Workflow(t.Context(), w.run(row.ID))
+		f, err := Workflow(asLocal(t), w.run(row.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +294,7 @@ func TestOpenRunThatLacksWorkers(t *testing.T) {
 			t.Fatalf("run is %s (%s)", row.State, row.Reason)
 		}
 		closedAt := time.Now()
-		if _, err := Close(t.Context(), w.manager, "ann", row.ID); err != nil {
+		if _, err := Close(asLocal(t), w.manager, "ann", row.ID); err != nil {
 			t.Fatal(err)
 		}
 		row = w.awaitOver(row.ID)
@@ -315,13 +315,13 @@ func TestAwaitTasksOfARunThatIsOver(t *testing.T) {
 		w.add(row.ID, wide)
 		asked := Choice{Numbers: []Numbers{{1, 1}}}
 		heard := make(chan error, 1)
-		go func() { heard <- AwaitTasks(t.Context(), w.manager, row.ID, asked) }()
+		go func() { heard <- AwaitTasks(asLocal(t), w.manager, row.ID, asked) }()
 		<-time.After(time.Minute)
-		if _, err := w.manager.Cancel(t.Context(), "ann", row.ID); err != nil {
+		if _, err := w.manager.Cancel(asLocal(t), "ann", row.ID); err != nil {
 			t.Fatal(err)
 		}
 		w.awaitOver(row.ID)
-		for _, err := range []error{<-heard, AwaitTasks(t.Context(), w.manager, row.ID, asked)} {
+		for _, err := range []error{<-heard, AwaitTasks(asLocal(t), w.manager, row.ID, asked)} {
 			if corral.KindOf(err) != corral.Conflict {
 				t.Errorf("waiting for a task of a run that was cancelled: %v, want a conflict", err)
 			}
@@ -371,7 +371,7 @@ func TestSpentNotes(t *testing.T) {
 		if diff := cmp.Diff([]string{"1", "2", "3", "5"}, notesIn(t, row)); diff != "" {
 			t.Errorf("notes of tasks that are just over (-want +got):\n%s", diff)
 		}
-		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"1"}); err != nil {
+		if _, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"1"}); err != nil {
 			t.Errorf("a task that is just done is not run again: %v", err)
 		}
 		w.stop()
@@ -382,11 +382,11 @@ func TestSpentNotes(t *testing.T) {
 		if diff := cmp.Diff([]string{"2", "3", "5"}, notesIn(t, row)); diff != "" {
 			t.Errorf("notes (-want +got):\n%s", diff)
 		}
-		_, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"2", "1"})
+		_, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"2", "1"})
 		if corral.KindOf(err) != corral.Conflict || !strings.Contains(err.Error(), "task 1 was done more than 5m0s ago") {
 			t.Errorf("retry of a task without its note: %v", err)
 		}
-		if _, err := w.manager.RetryTasks(t.Context(), "ann", row.ID, []string{"2"}); err != nil {
+		if _, err := w.manager.RetryTasks(asLocal(t), "ann", row.ID, []string{"2"}); err != nil {
 			t.Errorf("retry of a task that failed: %v", err)
 		}
 		w.awaitTasks(row.ID, 1, 5)
@@ -397,7 +397,7 @@ func TestSpentNotes(t *testing.T) {
 		in.After = nil
 		w.add(row.ID, in)
 		w.awaitTasks(row.ID, 6, 6)
-		if _, err := Close(t.Context(), w.manager, "ann", row.ID); err != nil {
+		if _, err := Close(asLocal(t), w.manager, "ann", row.ID); err != nil {
 			t.Fatal(err)
 		}
 		w.awaitOver(row.ID)
@@ -427,7 +427,7 @@ func TestTasksSince(t *testing.T) {
 		ids := func(c Choice) (all []string) {
 			t.Helper()
 			c.Limit = 10
-			tasks, _, err := TaskPage(t.Context(), w.manager, row.ID, c)
+			tasks, _, err := TaskPage(asLocal(t), w.manager, row.ID, c)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A Manager drives all runs of one corrald. Its methods may be called from any goroutine.
+// A Manager drives all runs of one corrald. Its methods may be called from any goroutine. Those that take the id of a
+// run find it for the caller of their context; background work puts the owner there for whom it works (access.For).
 //
 // Each run that is not over has a driver, a goroutine that ends when the run is over or corrald stops. Whoever
 // changes a run from outside moves its row first and then tells the driver; what needs the run at rest, like
@@ -65,13 +66,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// rows reads all runs that are not DELETED.
-func (m *Manager) rows(ctx context.Context) (rows []corral.Run, err error) {
-	err = m.db.View(ctx, func(tx *store.Tx) error {
-		rows, err = tx.Runs(store.RunFilter{})
-		return err
+// rows reads all runs that are not DELETED, whosever they are: they share folders of this machine.
+func (m *Manager) rows(ctx context.Context) ([]corral.Run, error) {
+	return store.ReadWhole(ctx, m.db, func(tx *store.WholeTx) ([]corral.Run, error) {
+		return tx.Runs(store.RunFilter{})
 	})
-	return rows, err
 }
 
 // Start begins to drive a run whose row was committed. Before Run it does nothing: Run starts it.
@@ -82,7 +81,7 @@ func (m *Manager) Start(id corral.RunID) {
 	if ctx == nil || ctx.Err() != nil {
 		return
 	}
-	row, err := readRow(ctx, m.db, id)
+	row, err := store.ReadWhole(ctx, m.db, func(tx *store.WholeTx) (corral.Run, error) { return tx.Run(id) })
 	if err != nil {
 		m.lg.Error("starting a run: it will start with the next corrald", "run", id, "error", err)
 		return
@@ -105,7 +104,7 @@ func (m *Manager) start(row corral.Run) {
 	lg := m.lg.With("run", row.ID)
 	d := &driver{
 		lg: lg, clusters: m.clusters, prepared: prepared,
-		progress: &progress{lg: lg, db: m.db, row: row, notes: &m.notes},
+		progress: &progress{lg: lg, db: m.db.Owner(row.Owner), row: row, notes: &m.notes},
 		asks:     make(chan func(*driver)), cancel: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	m.drivers[row.ID] = d
@@ -133,7 +132,7 @@ func (m *Manager) driver(id corral.RunID) *driver {
 func (m *Manager) Cancel(ctx context.Context, actor string, id corral.RunID) (row corral.Run, err error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
-	err = m.db.Write(ctx, actor, func(tx *store.Tx) error {
+	err = m.db.Request(ctx).Write(ctx, actor, func(tx *store.Tx) error {
 		row, err = tx.MoveRun(id, corral.RunCancel, "cancelled by "+actor)
 		return err
 	})
@@ -166,7 +165,7 @@ func goOn(ctx context.Context, m *Manager, actor string, row corral.Run, with or
 	if err != nil {
 		return corral.Run{}, err
 	}
-	err = m.db.Write(ctx, actor, func(tx *store.Tx) error {
+	err = m.db.Request(ctx).Write(ctx, actor, func(tx *store.Tx) error {
 		if _, err := tx.MoveRun(row.ID, corral.RunResume, ""); err != nil {
 			return err
 		}
@@ -214,7 +213,7 @@ func (m *Manager) Remove(ctx context.Context, actor string, id corral.RunID, pur
 			return corral.Run{}, err
 		}
 	}
-	err = m.db.Write(ctx, actor, func(tx *store.Tx) error {
+	err = m.db.Request(ctx).Write(ctx, actor, func(tx *store.Tx) error {
 		row, err = tx.MoveRun(id, corral.RunRemove, reason)
 		return err
 	})
@@ -224,7 +223,7 @@ func (m *Manager) Remove(ctx context.Context, actor string, id corral.RunID, pur
 // still returns the row of a run for which move is legal, once nothing drives it any more: a driver that has just ended
 // its run may still be closing the journal.
 func (m *Manager) still(ctx context.Context, id corral.RunID, move corral.RunMove) (corral.Run, error) {
-	row, err := readRow(ctx, m.db, id)
+	row, err := readRow(ctx, m.db.Request(ctx), id)
 	if err != nil {
 		return corral.Run{}, err
 	}

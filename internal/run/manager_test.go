@@ -66,7 +66,7 @@ func TestExecutedWorkflowHasMeasuredRuntimes(t *testing.T) {
 		w := newWorld(t, c)
 		defer w.stop()
 		row := w.awaitOver(w.create(api.NewRun{Workflow: document(fan(1, 1)...)}).ID)
-		flow, _, err := format.ReadFile(t.Context(), filepath.Join(row.Dir, executedFile), workflow.Options{Strict: true})
+		flow, _, err := format.ReadFile(asLocal(t), filepath.Join(row.Dir, executedFile), workflow.Options{Strict: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestCancelAndResume(t *testing.T) {
 		defer w.stop()
 		row := w.create(api.NewRun{Workflow: document(fan(3, 60)...)})
 		w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Done == 2 && r.Tasks.Running == 1 })
-		row, err := w.manager.Cancel(t.Context(), "ann", row.ID)
+		row, err := w.manager.Cancel(asLocal(t), "ann", row.ID)
 		if err != nil || row.State != corral.RunCancelling {
 			t.Fatalf("Cancel = %s, %v", row.State, err)
 		}
@@ -197,10 +197,10 @@ func TestCancelAndResume(t *testing.T) {
 		if row.Reason != "cancelled by ann" {
 			t.Errorf("reason = %q", row.Reason)
 		}
-		if _, err := w.manager.Cancel(t.Context(), "ann", row.ID); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.manager.Cancel(asLocal(t), "ann", row.ID); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("second Cancel: %v, want a conflict", err)
 		}
-		if _, err := w.manager.Resume(t.Context(), "ann", row.ID); err != nil {
+		if _, err := w.manager.Resume(asLocal(t), "ann", row.ID); err != nil {
 			t.Fatal(err)
 		}
 		row = w.awaitOver(row.ID)
@@ -242,14 +242,14 @@ func TestResumeOfFailedGivesFreshRetries(t *testing.T) {
 		if row = w.awaitOver(row.ID); row.State != corral.RunFailed || row.Tasks.Skipped != 3 {
 			t.Fatalf("run is %s, tasks %+v", row.State, row.Tasks)
 		}
-		resumed, err := w.manager.Resume(t.Context(), "ann", row.ID)
+		resumed, err := w.manager.Resume(asLocal(t), "ann", row.ID)
 		if want := (corral.RunTasks{Total: 4, Waiting: 3, Ready: 1}); err != nil || resumed.Tasks != want || resumed.State != corral.RunRunning {
 			t.Fatalf("Resume = %+v, %v", resumed, err)
 		}
 		if row = w.awaitOver(row.ID); row.State != corral.RunSucceeded {
 			t.Errorf("resumed run is %s: %s", row.State, row.Reason)
 		}
-		if _, err := w.manager.Resume(t.Context(), "ann", row.ID); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.manager.Resume(asLocal(t), "ann", row.ID); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("resuming a run that succeeded: %v, want a conflict", err)
 		}
 	})
@@ -308,7 +308,7 @@ func TestRemove(t *testing.T) {
 		w := newWorld(t, c)
 		defer w.stop()
 		kept := w.create(api.NewRun{Workflow: document(spec{ID: "one", Seconds: 60})})
-		if _, err := w.manager.Remove(t.Context(), "ann", kept.ID, true); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.manager.Remove(asLocal(t), "ann", kept.ID, true); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("removing a running run: %v, want a conflict", err)
 		}
 		purged := w.create(api.NewRun{Workflow: document(spec{ID: "one", Seconds: 60}), Dir: filepath.Join(t.TempDir(), "d")})
@@ -319,7 +319,7 @@ func TestRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, purge := range map[corral.RunID]bool{kept.ID: false, purged.ID: true} {
-			row, err := w.manager.Remove(t.Context(), "ann", id, purge)
+			row, err := w.manager.Remove(asLocal(t), "ann", id, purge)
 			said := strings.HasSuffix(row.Reason, "has notes.txt, which is not the run's")
 			if err != nil || row.State != corral.RunDeleted || said != purge {
 				t.Errorf("Remove(%v) = %s (%s), %v", purge, row.State, row.Reason, err)
@@ -351,7 +351,7 @@ func TestUnreadableDirectoryFailsRun(t *testing.T) {
 		if row = w.awaitOver(row.ID); row.State != corral.RunFailed || !strings.Contains(row.Reason, path) {
 			t.Fatalf("run is %s: %s", row.State, row.Reason)
 		}
-		if _, err := w.manager.Resume(t.Context(), "ann", row.ID); corral.KindOf(err) != corral.Failed {
+		if _, err := w.manager.Resume(asLocal(t), "ann", row.ID); corral.KindOf(err) != corral.Failed {
 			t.Errorf("resuming without a workflow: %v, want it to fail", err)
 		}
 		if _, err := tasksOf(t, w.manager, row.ID); corral.KindOf(err) != corral.Failed {
@@ -360,7 +360,7 @@ func TestUnreadableDirectoryFailsRun(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.manager.Resume(t.Context(), "ann", row.ID); err != nil {
+		if _, err := w.manager.Resume(asLocal(t), "ann", row.ID); err != nil {
 			t.Fatal(err)
 		}
 		if row = w.awaitOver(row.ID); row.State != corral.RunSucceeded {
@@ -436,7 +436,7 @@ func TestPurgeOfWhatIsNotTheRuns(t *testing.T) {
 			if err := errors.Join(os.RemoveAll(dir), put(dir)); err != nil {
 				t.Fatal(err)
 			}
-			row, err := w.manager.Remove(t.Context(), "ann", row.ID, true)
+			row, err := w.manager.Remove(asLocal(t), "ann", row.ID, true)
 			stays := err == nil && strings.HasPrefix(row.Reason, "its directory stays")
 			if !stays && corral.KindOf(err) != corral.Failed {
 				t.Errorf("%q: Remove = %q, %v, want it to stay", keep, row.Reason, err)

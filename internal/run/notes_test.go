@@ -16,18 +16,18 @@ func TestANoteStandsForWhatTheStoreDoesNotKnow(t *testing.T) {
 	defer w.stop()
 	now := time.Now()
 	id := corral.RunID(1) // which the store does not have yet: it refuses
-	p := &progress{lg: quiet(), db: w.db, row: corral.Run{ID: id, State: corral.RunRunning}, notes: &w.manager.notes}
+	p := &progress{lg: quiet(), db: w.db.Owner("local"), row: corral.Run{ID: id, State: corral.RunRunning}, notes: &w.manager.notes}
 	noted := func(s corral.RunState) string {
 		return w.manager.Noted(corral.Run{ID: id, State: s, Reason: "as stored"})[0].Reason
 	}
 	if got := noted(corral.RunRunning); got != "as stored" {
 		t.Errorf("before anything failed the run has %q", got)
 	}
-	p.save(t.Context(), now, corral.RunTasks{Total: 1, Ready: 1}, "")
+	p.save(asLocal(t), now, corral.RunTasks{Total: 1, Ready: 1}, "")
 	if got := noted(corral.RunRunning); !strings.HasPrefix(got, "its progress cannot be saved: ") {
 		t.Errorf("the run has %q", got)
 	}
-	p.save(t.Context(), now.Add(time.Minute), corral.RunTasks{Total: 1, Ready: 1}, "no space left on device")
+	p.save(asLocal(t), now.Add(time.Minute), corral.RunTasks{Total: 1, Ready: 1}, "no space left on device")
 	if got := noted(corral.RunRunning); got != "no space left on device" {
 		t.Errorf("the run has %q", got)
 	}
@@ -35,10 +35,10 @@ func TestANoteStandsForWhatTheStoreDoesNotKnow(t *testing.T) {
 		t.Errorf("once it is over the run has %q", got)
 	}
 	w.write(func(tx *store.Tx) error {
-		_, err := tx.CreateRun(corral.Run{Owner: "ada", Cluster: w.cluster, Workflow: "w", Dir: "/w"})
+		_, err := tx.CreateRun(corral.Run{Owner: "local", Cluster: w.cluster, Workflow: "w", Dir: "/w"})
 		return err
 	})
-	p.save(t.Context(), now.Add(time.Hour), corral.RunTasks{Total: 1, Ready: 1}, "no space left on device")
+	p.save(asLocal(t), now.Add(time.Hour), corral.RunTasks{Total: 1, Ready: 1}, "no space left on device")
 	if got := noted(corral.RunRunning); got != "as stored" {
 		t.Errorf("after the store was told the run has %q", got)
 	}

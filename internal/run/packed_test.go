@@ -58,7 +58,7 @@ func TestPackedTasksAreToldOf(t *testing.T) {
 		if indexed == nil {
 			t.Fatal("there is no index")
 		}
-		s, err := readState(t.Context(), row)
+		s, err := readState(asLocal(t), row)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestPackedTasksAreToldOf(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(row.Dir, executor.TasksDir)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.manager.Log(t.Context(), row.ID, output.File{Task: "quiet", Attempt: 0, Name: LogStdout}); corral.KindOf(err) != corral.NotFound {
+		if _, err := w.manager.Log(asLocal(t), row.ID, output.File{Task: "quiet", Attempt: 0, Name: LogStdout}); corral.KindOf(err) != corral.NotFound {
 			t.Errorf("a run whose tasks are gone tells of one: %v", err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestIndexIsNotTrusted(t *testing.T) {
 	if tasks, err := tasksOf(t, w.manager, row.ID); err != nil || len(tasks) != 5 || tasks[4].State != corral.TaskFailed {
 		t.Errorf("tasks are %+v, %v", tasks, err)
 	}
-	if _, err := w.manager.Resume(t.Context(), "ada", row.ID); err != nil {
+	if _, err := w.manager.Resume(asLocal(t), "ada", row.ID); err != nil {
 		t.Fatal(err)
 	}
 	row = w.awaitOver(row.ID)

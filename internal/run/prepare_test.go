@@ -44,11 +44,11 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := w.manager.Prepare(t.Context(), w.cluster, tt.req)
+			_, err := w.manager.Prepare(asLocal(t), w.cluster, tt.req)
 			if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Prepare: %v (%s), want invalid with %q", err, corral.KindOf(err), tt.want)
 			}
-			err = w.manager.Check(t.Context(), tt.req)
+			err = w.manager.Check(asLocal(t), tt.req)
 			if corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Check: %v (%s), want invalid with %q", err, corral.KindOf(err), tt.want)
 			}
@@ -68,7 +68,7 @@ func TestCheckMakesNothing(t *testing.T) {
 	defer w.stop()
 	empty := t.TempDir()
 	for _, dir := range []string{"", empty, filepath.Join(empty, "new", "deep")} {
-		if err := w.manager.Check(t.Context(), api.NewRun{Workflow: document(spec{ID: "one"}), Dir: dir}); err != nil {
+		if err := w.manager.Check(asLocal(t), api.NewRun{Workflow: document(spec{ID: "one"}), Dir: dir}); err != nil {
 			t.Errorf("%q: %v", dir, err)
 		}
 	}
@@ -128,11 +128,11 @@ func TestPreparedIsDiscarded(t *testing.T) {
 		w := newWorld(t, newSimCluster())
 		defer w.stop()
 		r := api.NewRun{Workflow: document(spec{ID: "one"}), Dir: filepath.Join(t.TempDir(), "d")}
-		p, err := w.manager.Prepare(t.Context(), w.cluster, r)
+		p, err := w.manager.Prepare(asLocal(t), w.cluster, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.manager.Prepare(t.Context(), w.cluster, r); corral.KindOf(err) != corral.Conflict {
+		if _, err := w.manager.Prepare(asLocal(t), w.cluster, r); corral.KindOf(err) != corral.Conflict {
 			t.Errorf("the same directory twice: %v, want a conflict", err)
 		}
 		if err := p.Discard(); err != nil {
@@ -168,7 +168,7 @@ func TestUnfinishedDirectories(t *testing.T) {
 		known := api.NewRun{Workflow: document(spec{ID: "two"}), Dir: filepath.Join(t.TempDir(), "k")}
 		var prepared []*Prepared
 		for _, r := range []api.NewRun{{Workflow: document(spec{ID: "orphan"})}, elsewhere, known} {
-			p, err := w.manager.Prepare(t.Context(), w.cluster, r)
+			p, err := w.manager.Prepare(asLocal(t), w.cluster, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestUnfinishedDirectories(t *testing.T) {
 		if again.State != corral.RunSucceeded {
 			t.Errorf("the run in a directory that was begun before is %s: %s", again.State, again.Reason)
 		}
-		if _, err := w.manager.Prepare(t.Context(), w.cluster, known); corral.KindOf(err) != corral.Invalid {
+		if _, err := w.manager.Prepare(asLocal(t), w.cluster, known); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("a directory that is a run's: %v", err)
 		}
 	})
@@ -213,7 +213,7 @@ func TestUnfinishedDirectoryOfKnownRunIsKept(t *testing.T) {
 		if err := os.WriteFile(marker, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := w.manager.Prepare(t.Context(), w.cluster, api.NewRun{Workflow: document(spec{ID: "two"}), Dir: row.Dir})
+		_, err := w.manager.Prepare(asLocal(t), w.cluster, api.NewRun{Workflow: document(spec{ID: "two"}), Dir: row.Dir})
 		if corral.KindOf(err) != corral.Conflict {
 			t.Errorf("Prepare: %v, want a conflict", err)
 		}

@@ -27,11 +27,11 @@ const (
 // when the store refuses.
 type progress struct {
 	lg     *slog.Logger
-	db     *store.DB
-	row    corral.Run // as the store has it, but for progress that is not saved yet
-	saveAt time.Time  // not before this
-	notes  *notes     // for what the store cannot be told
-	tab    tab        // what the tasks took, as far as the store knows
+	db     store.Owner // the run's
+	row    corral.Run  // as the store has it, but for progress that is not saved yet
+	saveAt time.Time   // not before this
+	notes  *notes      // for what the store cannot be told
+	tab    tab         // what the tasks took, as far as the store knows
 }
 
 // unsaved reports whether the store does not know these counts, or why nothing runs.
@@ -75,8 +75,8 @@ func (p *progress) reread(ctx context.Context) {
 }
 
 // readRow reads the row of a run.
-func readRow(ctx context.Context, db *store.DB, id corral.RunID) (row corral.Run, err error) {
-	err = db.View(ctx, func(tx *store.Tx) error {
+func readRow(ctx context.Context, of store.Owner, id corral.RunID) (row corral.Run, err error) {
+	err = of.View(ctx, func(tx *store.Tx) error {
 		row, err = tx.Run(id)
 		return err
 	})

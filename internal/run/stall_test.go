@@ -151,7 +151,7 @@ func TestJournalThatTakesNothingStalls(t *testing.T) {
 				defer w.stop()
 				row := w.create(api.NewRun{Workflow: document(fan(2, 10)...), Options: corral.RunOptions{Stall: s(60)}})
 				w.await(row.ID, func(r corral.Run) bool { return r.Tasks.Running == 1 })
-				if err := w.manager.look(t.Context(), row.ID, func(*state) {}); err != nil { // it is open
+				if err := w.manager.look(asLocal(t), row.ID, func(*state) {}); err != nil { // it is open
 					t.Fatal(err)
 				}
 				j := w.manager.driver(row.ID).sink.journal

@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/internal/usage"
 )
 
@@ -19,7 +20,7 @@ const crashes = 200
 // taken is what the store knows that a run took.
 func (w *world) taken() (t store.Taken) {
 	w.Helper()
-	work, err := store.Read(w.Context(), w.db, func(tx *store.Tx) ([]usage.Work, error) {
+	work, err := store.Read(asLocal(w), storetest.All(w.db), func(tx *store.Tx) ([]usage.Work, error) {
 		return tx.Work(usage.NewWindow(time.Time{}, time.Time{}, tx.Now()))
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func lookThrough(
 	ctx context.Context, m *Manager, id corral.RunID, fn func(*state), indexed func(corral.Run, *index),
 ) error {
 	if m.driver(id) == nil {
-		row, err := readRow(ctx, m.db, id)
+		row, err := readRow(ctx, m.db.Request(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) er
 	if asked, err := ask(ctx, m.driver(id), func(d *driver) { fn(d.state) }); asked || err != nil {
 		return err
 	}
-	row, err := readRow(ctx, m.db, id)
+	row, err := readRow(ctx, m.db.Request(ctx), id)
 	if err != nil {
 		return err
 	}

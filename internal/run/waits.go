@@ -127,7 +127,7 @@ func AwaitTasks(ctx context.Context, m *Manager, id corral.RunID, c Choice) erro
 
 // leftBehind refuses to wait for tasks that the end of their run has left as they were.
 func leftBehind(ctx context.Context, m *Manager, id corral.RunID, c Choice) error {
-	row, err := readRow(ctx, m.db, id)
+	row, err := readRow(ctx, m.db.Request(ctx), id)
 	if err != nil || !row.State.Over() {
 		return err // corrald stops
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
@@ -137,6 +138,9 @@ type world struct {
 	stop    func() // ends manager's Run and waits
 }
 
+// asLocal is a context in which the owner of the world's runs asks.
+func asLocal(t testing.TB) context.Context { return access.With(t.Context(), access.For("local")) }
+
 // newWorld is for virtual time, see realWorld.
 func newWorld(t testing.TB, clusters Clusters) *world {
 	w := &world{TB: t, db: storetest.OpenTest(t), clusters: clusters, dir: t.TempDir(), limit: 10 * time.Hour}
@@ -151,14 +155,14 @@ func newWorld(t testing.TB, clusters Clusters) *world {
 
 func (w *world) write(fn func(*store.Tx) error) {
 	w.Helper()
-	if err := w.db.Write(w.Context(), "local", fn); err != nil {
+	if err := storetest.All(w.db).Write(asLocal(w), "local", fn); err != nil {
 		w.Fatal(err)
 	}
 }
 
 // start makes a manager on the same store and directories, as a corrald that was started again.
 func (w *world) start() {
-	ctx, cancel := context.WithCancel(w.Context())
+	ctx, cancel := context.WithCancel(asLocal(w))
 	m := NewManager(quiet(), w.db, w.clusters, w.dir)
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()
@@ -175,7 +179,7 @@ func (w *world) start() {
 // create prepares, inserts and starts a run.
 func (w *world) create(r api.NewRun) corral.Run {
 	w.Helper()
-	p, err := w.manager.Prepare(w.Context(), w.cluster, r)
+	p, err := w.manager.Prepare(asLocal(w), w.cluster, r)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -190,7 +194,7 @@ func (w *world) create(r api.NewRun) corral.Run {
 
 func (w *world) run(id corral.RunID) corral.Run {
 	w.Helper()
-	row, err := readRow(w.Context(), w.db, id)
+	row, err := readRow(asLocal(w), storetest.All(w.db), id)
 	if err != nil {
 		w.Fatal(err)
 	}

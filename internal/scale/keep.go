@@ -13,9 +13,6 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Label is the label by which a glidein says for which cluster's scale it was asked.
-const Label = "scale"
-
 const (
 	lookEvery  = time.Second     // at an embedded queue, which is in this process
 	queryEvery = 5 * time.Second // at a schedd's: a question costs a process
@@ -45,7 +42,7 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB, clusters Clusters,
 	ended := map[corral.ClusterID]chan struct{}{} // :: cluster → closed when its goroutine ends
 	for {
 		changed := db.Changed(store.Subject{Object: corral.ObjectCluster})
-		scales, err := store.Read(ctx, db, (*store.Tx).Scales)
+		scales, err := store.ReadWhole(ctx, db, (*store.WholeTx).Scales)
 		if err != nil && ctx.Err() == nil {
 			lg.Error("looking for clusters that are scaled: it is tried again", "error", err)
 		}
@@ -57,7 +54,7 @@ func Keep(ctx context.Context, lg *slog.Logger, db *store.DB, clusters Clusters,
 			ended[s.Cluster] = done
 			all.Go(func() {
 				defer close(done)
-				k.scaler(s.Cluster).run(ctx)
+				k.scaler(s).run(ctx)
 			})
 		}
 		var tick <-chan time.Time
@@ -86,6 +83,7 @@ func running(ended chan struct{}) bool {
 // corrald spare pilots are kept, and sites left alone whose pilots fail, from then on.
 type scaler struct {
 	*keeper
+	db      store.Owner // the scale's
 	cluster corral.ClusterID
 	spare   map[corral.GlideinID]time.Time     // own pilots that nothing needs :: since when
 	own     map[corral.GlideinID]corral.SiteID // live at the last look
@@ -100,9 +98,9 @@ type failures struct {
 	last time.Time
 }
 
-func (k *keeper) scaler(cluster corral.ClusterID) *scaler {
+func (k *keeper) scaler(s corral.Scale) *scaler {
 	return &scaler{
-		keeper: k, cluster: cluster, spare: map[corral.GlideinID]time.Time{},
+		keeper: k, db: k.db.Owner(s.Owner), cluster: s.Cluster, spare: map[corral.GlideinID]time.Time{},
 		own: map[corral.GlideinID]corral.SiteID{}, failed: map[corral.SiteID]failures{},
 		had: map[corral.SiteID]corral.Resources{}, less: map[corral.SiteID]corral.Resources{},
 	}
@@ -233,6 +231,8 @@ func Release(tx *store.Tx, s corral.Scale, reason string) error {
 }
 
 // labels are those of the glideins of a scale.
-func labels(s corral.Scale) map[string]string { return map[string]string{Label: label(s.Cluster)} }
+func labels(s corral.Scale) map[string]string {
+	return map[string]string{store.ScaleLabel: label(s.Cluster)}
+}
 
 func label(cluster corral.ClusterID) string { return strconv.FormatInt(int64(cluster), 10) }

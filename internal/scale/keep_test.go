@@ -61,7 +61,7 @@ func newScene(t *testing.T) *scene {
 
 func (s *scene) write(fn func(*store.Tx) error) {
 	s.t.Helper()
-	if err := s.db.Write(s.t.Context(), "ada", fn); err != nil {
+	if err := storetest.All(s.db).Write(s.t.Context(), "ada", fn); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -69,16 +69,25 @@ func (s *scene) write(fn func(*store.Tx) error) {
 // scaled makes a cluster that is scaled at both sites.
 func (s *scene) scaled(name string, cpus int) *scaler {
 	s.t.Helper()
-	var c corral.Cluster
+	var made corral.Scale
 	s.write(func(tx *store.Tx) (err error) {
-		if c, err = tx.CreateCluster(corral.Cluster{Name: name, Owner: "ada", Kind: corral.Embedded}); err != nil {
+		c, err := tx.CreateCluster(corral.Cluster{Name: name, Owner: "ada", Kind: corral.Embedded})
+		if err != nil {
 			return err
 		}
-		_, err = tx.CreateScale(corral.Scale{Cluster: c.ID, Owner: "ada", Sites: []string{"small", "large"}, Max: 32,
-			CPUs: cpus, Walltime: corral.Seconds(time.Hour), Idle: corral.Seconds(time.Minute)})
+		terms := corral.Scale{Cluster: c.ID, Owner: "ada", Max: 32, CPUs: cpus, Walltime: corral.Seconds(time.Hour),
+			Idle: corral.Seconds(time.Minute)}
+		for _, name := range []string{"small", "large"} {
+			site, err := tx.SiteNamed(name)
+			if err != nil {
+				return err
+			}
+			terms.SiteIDs = append(terms.SiteIDs, site.ID)
+		}
+		made, err = tx.CreateScale(terms)
 		return err
 	})
-	return s.keeper.scaler(c.ID)
+	return s.keeper.scaler(made)
 }
 
 // wait has jobs of a cluster wait.
@@ -355,7 +364,7 @@ func TestScalesThatComeAndGoAreKept(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- Keep(ctx, s.keeper.lg, s.db, s, corral.SiteQueue{}) }()
 	report := func(k *scaler) (said string) {
-		_ = s.db.View(t.Context(), func(tx *store.Tx) error {
+		_ = storetest.All(s.db).View(t.Context(), func(tx *store.Tx) error {
 			scale, err := tx.Scale(k.cluster)
 			said = scale.Report
 			return err

@@ -69,8 +69,8 @@ func (k *scaler) decide(tx *store.Tx, l *look) (d Decision, err error) {
 	if count(v.Waiting) == 0 && v.Held >= l.scale.Min { // then no site is asked, and none has to be looked at
 		return Decide(now, l.scale, v), nil
 	}
-	for _, name := range l.scale.Sites {
-		s, err := k.site(tx, now, l, name)
+	for _, id := range l.scale.SiteIDs {
+		s, err := k.site(tx, now, l, id)
 		if err != nil {
 			return d, err
 		}
@@ -112,7 +112,7 @@ func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
 }
 
 // isOwn reports whether a glidein was asked for by its cluster's scale.
-func isOwn(g corral.Glidein) bool { return g.Labels[Label] == label(g.Cluster) }
+func isOwn(g corral.Glidein) bool { return g.Labels[store.ScaleLabel] == label(g.Cluster) }
 
 // rooms are the rooms of a worker. One whose slots are static has one for each cpu that is free, with a share of the
 // rest: no job gets parts of two.
@@ -229,17 +229,17 @@ func begun(g corral.Glidein) bool {
 const mostPilots = 1000
 
 // site says what a site takes now.
-func (k *scaler) site(tx *store.Tx, now time.Time, l *look, name string) (Site, error) {
-	closed := Site{Name: name, Closed: l.refused[name]}
-	s, err := tx.SiteNamed(name)
-	switch {
-	case corral.KindOf(err) == corral.NotFound:
-		closed.Closed = "is gone"
-		return closed, nil
-	case err != nil:
+func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (Site, error) {
+	s, err := tx.Site(id)
+	if err != nil {
 		return Site{}, err
 	}
-	g, err := placed(worker(l.scale, Ask{Site: name, Keep: true}), s, l.cluster, k.machine)
+	closed := Site{Name: s.Name, Closed: l.refused[s.Name]}
+	if s.State == corral.SiteDeleted {
+		closed.Closed = "is gone"
+		return closed, nil
+	}
+	g, err := placed(worker(l.scale, Ask{Site: s.Name, Keep: true}), s, l.cluster, k.machine)
 	if err != nil {
 		closed.Closed = fmt.Sprintf("has no such workers: %v", err)
 		return closed, nil
@@ -354,7 +354,7 @@ func Check(s corral.Scale, sites []corral.Site, cluster corral.Cluster, machine 
 
 // create creates the glidein of a worker.
 func (k *scaler) create(tx *store.Tx, l look, a Ask) error {
-	site, err := tx.SiteNamed(a.Site)
+	site, err := tx.Site(l.scale.SiteIDs[slices.Index(l.scale.Sites, a.Site)])
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func newCorrald(s *site) *corrald {
 
 func (c *corrald) write(fn func(*store.Tx) error) {
 	c.Helper()
-	if err := c.db.Write(soon(c), "local", fn); err != nil {
+	if err := storetest.All(c.db).Write(soon(c), "local", fn); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -93,7 +93,7 @@ func (c *corrald) begin(document []byte, options corral.RunOptions) corral.Run {
 // row returns the run as it is.
 func (c *corrald) row(id corral.RunID) (row corral.Run) {
 	c.Helper()
-	err := c.db.View(soon(c), func(tx *store.Tx) (err error) {
+	err := storetest.All(c.db).View(soon(c), func(tx *store.Tx) (err error) {
 		row, err = tx.Run(id)
 		return err
 	})

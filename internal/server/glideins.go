@@ -136,7 +136,7 @@ func (h *glideinHandlers) create(c *rest.Call) error {
 // back only when somebody starts it.
 func whereOf(tx *store.Tx, owner string, in api.NewGlidein) (site corral.Site, cluster corral.Cluster, err error) {
 	if site, err = siteNamed(tx, in.Site); err == nil {
-		err = ofOwner(owner, "site", site.Name, site.Owner)
+		err = store.MayUse(owner, "site", site.Name, site.Owner)
 	}
 	if err == nil {
 		cluster, err = ownCluster(tx, owner, cmp.Or(in.Cluster, defaultCluster))
@@ -148,7 +148,7 @@ func whereOf(tx *store.Tx, owner string, in api.NewGlidein) (site corral.Site, c
 func (h *glideinHandlers) canJoin(ctx context.Context, owner string, in api.NewGlidein) error {
 	var site corral.Site
 	var cluster corral.Cluster
-	err := h.DB.View(ctx, func(tx *store.Tx) (err error) {
+	err := h.DB.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
 		site, cluster, err = whereOf(tx, owner, in)
 		return err
 	})

@@ -55,7 +55,7 @@ func (h *loginHandlers) step(c *rest.Call) error {
 	// request is repeated.
 	next, err := s.Next(ctx, n)
 	if err == nil && next.Done && s.Site.ID != 0 {
-		err = h.DB.Write(ctx, c.Actor(), func(tx *store.Tx) error {
+		err = h.DB.Request(ctx).Write(ctx, c.Actor(), func(tx *store.Tx) error {
 			return tx.Log(corral.ObjectSite, int64(s.Site.ID), "login", "")
 		})
 	}
@@ -99,7 +99,7 @@ func (h *loginHandlers) where(c *rest.Call, in api.NewLogin) (site corral.Site, 
 			return siteNamed(tx, in.Site)
 		})
 		if err == nil {
-			err = ofOwner(c.Actor(), "site", site.Name, site.Owner)
+			err = store.MayUse(c.Actor(), "site", site.Name, site.Owner)
 		}
 		if err != nil {
 			return site, err

@@ -114,9 +114,9 @@ func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step
 // about finds the cluster and the sites that a plan of an owner may use.
 func (h *planHandlers) about(ctx context.Context, owner string, in api.NewPlan) (cluster corral.Cluster,
 	sites []corral.Site, err error) {
-	err = h.DB.View(ctx, func(tx *store.Tx) error {
+	err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error {
 		if cluster, err = clusterFor(tx, in); err == nil {
-			err = ofOwner(owner, "cluster", cluster.Name, cluster.Owner)
+			err = store.MayUse(owner, "cluster", cluster.Name, cluster.Owner)
 		}
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func sitesNamed(tx *store.Tx, owner string, refs []string) (sites []corral.Site,
 	for _, ref := range refs {
 		s, err := siteNamed(tx, ref)
 		if err == nil {
-			err = ofOwner(owner, "sites", s.Name, s.Owner)
+			err = store.MayUse(owner, "sites", s.Name, s.Owner)
 		}
 		if err != nil {
 			return nil, err

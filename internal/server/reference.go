@@ -20,20 +20,11 @@ func clusterNamed(tx *store.Tx, ref string) (corral.Cluster, error) {
 	return rest.Referred("cluster", ref, tx.Cluster, tx.ClusterNamed)
 }
 
-// ofOwner refuses to use a site or a cluster of somebody else's for what is one's own, which only administrators find:
-// what runs there would run with the keys of its owner.
-func ofOwner(who, place, name, owner string) error {
-	if who == owner {
-		return nil
-	}
-	return corral.ErrorAt(corral.Forbidden, place, "%s is %s's, who alone may ask for anything new there", name, owner)
-}
-
 // ownCluster finds a cluster of an owner.
 func ownCluster(tx *store.Tx, owner, ref string) (corral.Cluster, error) {
 	cluster, err := clusterNamed(tx, ref)
 	if err == nil {
-		err = ofOwner(owner, "cluster", cluster.Name, cluster.Owner)
+		err = store.MayUse(owner, "cluster", cluster.Name, cluster.Owner)
 	}
 	return cluster, err
 }

@@ -173,7 +173,7 @@ func (g *throng) settle(t testing.TB) {
 	post("ann", "/v1/glideins", `{"site": "hpc", "hosts": 1, "cpus": 1, "walltime_s": 600}`)
 	post("ann", "/v1/plans", `{"default_runtime_s": 60, "workflow": `+chain+`, "goal": {}}`)
 	g.write(t, func(tx *store.Tx) error { // its site has no pilots yet
-		return store.Done(tx.CreateEnsemble(record.Ensemble{Name: "night", Owner: "ann", Cluster: 1, Files: "x",
+		return store.Done(tx.CreateEnsemble(record.Ensemble{Name: "night", Owner: "ann", Cluster: 1, Files: "x", Pilots: record.Pilots{Site: "hpc", SiteID: 1},
 			Choice: []byte("{}"), Progress: record.Progress{Members: []record.Member{{Standing: record.Waiting}}}}))
 	})
 	post("ann", "/v1/profiles", `{"name": "mine", "sources": [{"name": "library:montage"}]}`)

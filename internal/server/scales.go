@@ -72,8 +72,9 @@ func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (
 	if err != nil {
 		return s, err
 	}
-	for i, site := range sites {
-		s.Sites[i] = site.Name
+	s.Sites, s.SiteIDs = nil, nil
+	for _, site := range sites {
+		s.Sites, s.SiteIDs = append(s.Sites, site.Name), append(s.SiteIDs, site.ID)
 	}
 	if err := scale.Check(s, sites, cluster, machine); err != nil {
 		return s, err

@@ -162,7 +162,14 @@ func TestTheLabelOfARunNamesItsPlan(t *testing.T) {
 	ours := must(f.CreatePlan(t.Context(), newPlan(), ""))(t)
 	theirs := ours
 	theirs.Owner = "ada"
-	f.write(t, func(tx *store.Tx) (err error) { theirs, err = tx.CreatePlan(theirs); return err })
+	f.write(t, func(tx *store.Tx) error {
+		cluster, err := tx.CreateCluster(corral.Cluster{Name: "default", Owner: "ada", Kind: corral.Embedded})
+		if err == nil {
+			theirs.Cluster = cluster.ID
+			theirs, err = tx.CreatePlan(theirs)
+		}
+		return err
+	})
 	for _, tc := range []struct {
 		label, cluster string
 		kind           corral.Kind

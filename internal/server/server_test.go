@@ -229,7 +229,7 @@ func (f *fixture) send(t *testing.T, method, target, body string, header ...stri
 // write changes the store as the engine does.
 func (f *fixture) write(t testing.TB, fn func(*store.Tx) error) {
 	t.Helper()
-	if err := f.db.Write(t.Context(), "corrald", fn); err != nil {
+	if err := storetest.All(f.db).Write(t.Context(), "corrald", fn); err != nil {
 		t.Fatal(err)
 	}
 }

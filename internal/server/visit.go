@@ -38,7 +38,7 @@ func (h *siteHandlers) create(c *rest.Call) error {
 			err = mayReach(c, site.Contact)
 		}
 		if err == nil {
-			err = h.DB.View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
+			err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
 		}
 		if err == nil {
 			site, err = h.visitor.visited(ctx, site, in.AcceptHostKey)
@@ -70,13 +70,9 @@ func isFree(tx *store.Tx, site corral.Site) error {
 	if err := tx.FreeSiteName(site.Owner, site.Name); err != nil {
 		return rest.Placed(corral.Conflict, "name", err)
 	}
-	var others []corral.Site
-	err := store.Everywhere(tx, func() (err error) { // accounts may be shared, and a cleanup job asks for no owner
-		others, err = tx.Sites(store.Filter{})
-		return err
-	})
+	others, err := tx.SitesAt(site.Contact) // accounts may be shared, and a cleanup job asks for no owner
 	for _, o := range others {
-		if o.Contact != site.Contact || !within(o.Root, site.Root) && !within(site.Root, o.Root) {
+		if !within(o.Root, site.Root) && !within(site.Root, o.Root) {
 			continue
 		}
 		if o.Owner != site.Owner {
@@ -196,7 +192,7 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(ctx context.Context, in api.NewProbe) (rest.Step[api.Probe], error) {
 		var site corral.Site
 		var cluster corral.Cluster
-		err := h.DB.View(ctx, func(tx *store.Tx) (err error) {
+		err := h.DB.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
 			if site, err = h.Find(c, tx); err == nil {
 				cluster, err = probed(tx, site, in)
 			}

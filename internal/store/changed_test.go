@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 func TestChangedOnlyIfSomethingChanged(t *testing.T) {
@@ -89,7 +90,7 @@ func waitForEnd(t *testing.T, db *store.DB, id corral.JobID) {
 	for {
 		changed := db.Changed(store.Subject{Object: corral.ObjectJob, ID: int64(id)})
 		var j corral.Job
-		err := db.View(t.Context(), func(tx *store.Tx) (err error) { j, err = tx.Job(id); return err })
+		err := storetest.All(db).View(t.Context(), func(tx *store.Tx) (err error) { j, err = tx.Job(id); return err })
 		if err != nil {
 			t.Error(err)
 			return

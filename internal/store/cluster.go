@@ -9,7 +9,7 @@ import (
 var clusters = table[corral.Cluster]{
 	noun:  corral.ObjectCluster,
 	name:  "clusters",
-	owned: true,
+	owner: "owner",
 	columns: func(c *corral.Cluster) []column {
 		return []column{
 			{"id", orNull(&c.ID)},

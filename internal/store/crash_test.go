@@ -15,6 +15,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // crashEnv makes this test binary the writer of the crash test: it holds the path of the database.
@@ -55,7 +56,7 @@ func writeUntilKilled(path string, out io.Writer) error {
 	write := func(fn func(*store.Tx) (ack, error)) (id int64) {
 		var done ack
 		if err == nil {
-			err = db.Write(ctx, actor, func(tx *store.Tx) (err error) { done, err = fn(tx); return err })
+			err = storetest.All(db).Write(ctx, actor, func(tx *store.Tx) (err error) { done, err = fn(tx); return err })
 		}
 		if err == nil {
 			err = done.print(out)
@@ -177,7 +178,7 @@ func checkCrashed(t *testing.T, path string, acks []ack) {
 	file := raw(t, path)
 	checkIntegrity(t, file)
 	checkHistory(t, file)
-	err = db.View(t.Context(), func(tx *store.Tx) error {
+	err = storetest.All(db).View(t.Context(), func(tx *store.Tx) error {
 		for _, a := range acks {
 			entries, err := tx.History(a.object, a.id, store.Page{})
 			if err != nil {

@@ -1,8 +1,8 @@
 // Package store keeps what corrald must not forget, in one SQLite file.
 //
-// A DB is the file. Work on it is a transaction, a Tx: View reads one consistent picture, Write changes
-// it. There is one writer at a time; readers never wait for it, nor it for them. All rows that one
-// Write leaves carry the same time and the same actor.
+// A DB is the file. Work on it is a transaction, a Tx, which is opened for an Owner and sees what that owner sees: View
+// reads one consistent picture, Write changes it. There is one writer at a time; readers never wait for it, nor it for
+// them. All rows that one Write leaves carry the same time and the same actor.
 //
 // The invariant: a row never says what the domain forbids. A method that changes something loads rows,
 // asks a rule of package corral, and saves what the rule returns together with its lines of history, in
@@ -25,11 +25,10 @@
 // # Where to look
 //
 // The file and its connections: db.go, statement.go, pages.go, lock.go (one process at a time) and migrate.go (schema
-// versions). Transactions: tx.go. Rows: table.go, column.go (how a Go value becomes a column) and filter.go (what a
-// list selects). Who wants to hear of every object that changes: watch.go. Glideins with endless attempts are read in
-// brief: brief.go.
-// Requests that may come twice: once.go. What is too long for a row is a file beside the database: schedule.go. Copies
-// that are made while corrald works: snapshot.go.
+// versions). Transactions: owner.go (as whom), whole.go and tx.go. Rows: table.go, column.go (how a Go value becomes a
+// column) and filter.go (what a list selects). Who wants to hear of every object that changes: watch.go. Glideins with
+// endless attempts are read in brief: brief.go. Requests that may come twice: once.go. What is too long for a row is a
+// file beside the database: schedule.go. Copies that are made while corrald works: snapshot.go.
 package store
 
 import (
@@ -145,36 +144,18 @@ func (d *DB) Close() error {
 	return errors.Join(append(errs, d.lock.Close())...)
 }
 
-// View calls fn with a picture of the database that no Write changes meanwhile. It returns fn's error
-// as it is. Any attempt to write fails. The Tx is of no use after fn returns.
-func (d *DB) View(ctx context.Context, fn func(*Tx) error) error {
-	return d.view(ctx, now(), fn)
-}
-
-// view is View at a given time: tests have times of their own.
-func (d *DB) view(ctx context.Context, now time.Time, fn func(*Tx) error) error {
+// view reads at a given time: tests have times of their own.
+func (d *DB) view(ctx context.Context, now time.Time, fn func(*work) error) error {
 	tx, err := d.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return corral.Errorf(corral.Unavailable, "beginning to read the database: %w", err)
 	}
 	defer tx.Rollback() // nothing to keep: its error says nothing that matters
-	t := &Tx{ctx: ctx, tx: tx, now: now}
-	t.asked(ctx)
-	return fn(t)
+	return fn(&work{ctx: ctx, tx: tx, now: now})
 }
 
-// Write calls fn in the one write transaction and commits what it did on behalf of actor, which must not
-// be empty. If fn returns an error or panics, if a statement of its failed, or if ctx ends first,
-// nothing is changed; fn's error is returned as it is. An Unavailable error means that the database
-// could not begin or commit: nothing was changed either.
-//
-// Other Writes wait meanwhile, so fn must not wait for anything but the database, and never call Write.
-func (d *DB) Write(ctx context.Context, actor string, fn func(*Tx) error) error {
-	return d.write(ctx, now(), actor, fn)
-}
-
-// write is Write at a given time.
-func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx) error) error {
+// write writes at a given time.
+func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*work) error) error {
 	if actor == "" {
 		return corral.Errorf(corral.Internal, "writing without an actor")
 	}
@@ -184,21 +165,20 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx
 	}
 	defer tx.Rollback() // does nothing after the commit
 	// Every row and every entry of the history gets this one time and this one actor.
-	t := &Tx{ctx: ctx, tx: tx, now: now, actor: actor, touched: map[Subject]bool{}}
-	t.asked(ctx)
-	if err := fn(t); err != nil {
+	w := &work{ctx: ctx, tx: tx, now: now, actor: actor, touched: map[Subject]bool{}}
+	if err := fn(w); err != nil {
 		return err
 	}
-	if t.broken != nil {
-		return fmt.Errorf("committing after a failure: %w", t.broken)
+	if w.broken != nil {
+		return fmt.Errorf("committing after a failure: %w", w.broken)
 	}
 	commit := func(context.Context) error { return tx.Commit() }
 	if err := fault.Do(ctx, fault.StoreWrite, commit); err != nil {
 		return corral.Errorf(corral.Unavailable, "committing to the database: %w", err)
 	}
-	if t.wrote {
-		t.touched[Subject{}] = true
-		d.notify(t.touched)
+	if w.wrote {
+		w.touched[Subject{}] = true
+		d.notify(w.touched)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 func TestOpenMakesPrivateFiles(t *testing.T) {
@@ -117,21 +118,21 @@ func TestWriteChangesNothingIfItFails(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	for name, write := range map[string]func() error{
 		"fn fails": func() error {
-			return w.db.Write(t.Context(), actor, func(tx *store.Tx) error { return errors.Join(create(tx), boom) })
+			return storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error { return errors.Join(create(tx), boom) })
 		},
 		"fn panics": func() (err error) {
 			defer func() { err = recover().(error) }()
-			return w.db.Write(t.Context(), actor, func(tx *store.Tx) error { panic(errors.Join(create(tx), boom)) })
+			return storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error { panic(errors.Join(create(tx), boom)) })
 		},
 		"fn swallows a failed statement": func() error {
-			return w.db.Write(t.Context(), actor, func(tx *store.Tx) error {
+			return storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error {
 				_, _ = tx.CreateSite(corral.Site{})
 				return create(tx)
 			})
 		},
-		"no actor": func() error { return w.db.Write(t.Context(), "", create) },
+		"no actor": func() error { return storetest.All(w.db).Write(t.Context(), "", create) },
 		"context ends": func() error {
-			return w.db.Write(cancelled, actor, func(tx *store.Tx) error { defer cancel(); return create(tx) })
+			return storetest.All(w.db).Write(cancelled, actor, func(tx *store.Tx) error { defer cancel(); return create(tx) })
 		},
 	} {
 		changed := w.db.Changed(store.Subject{})
@@ -156,10 +157,10 @@ func TestWriteReturnsTheErrorOfFn(t *testing.T) {
 	w := newWorld(t)
 	boom := errors.New("boom")
 	fn := func(*store.Tx) error { return boom }
-	if err := w.db.Write(t.Context(), actor, fn); err != boom {
+	if err := storetest.All(w.db).Write(t.Context(), actor, fn); err != boom {
 		t.Errorf("Write = %v, want %v", err, boom)
 	}
-	if err := w.db.View(t.Context(), fn); err != boom {
+	if err := storetest.All(w.db).View(t.Context(), fn); err != boom {
 		t.Errorf("View = %v, want %v", err, boom)
 	}
 }
@@ -174,7 +175,7 @@ func TestAfterCloseIsUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	fn := func(*store.Tx) error { return nil }
-	for name, err := range map[string]error{"View": db.View(t.Context(), fn), "Write": db.Write(t.Context(), actor, fn)} {
+	for name, err := range map[string]error{"View": storetest.All(db).View(t.Context(), fn), "Write": storetest.All(db).Write(t.Context(), actor, fn)} {
 		if corral.KindOf(err) != corral.Unavailable {
 			t.Errorf("%s after Close: %v", name, err)
 		}
@@ -187,12 +188,12 @@ func TestFailureThatMayPassIsUnavailable(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var inside error
-	err := w.db.Write(ctx, actor, func(tx *store.Tx) error {
+	err := storetest.All(w.db).Write(ctx, actor, func(tx *store.Tx) error {
 		cancel()
 		_, inside = tx.CreateSite(newSite("second"))
 		return nil
 	})
-	for _, err := range []error{inside, err, w.db.View(ctx, func(*store.Tx) error { return nil })} {
+	for _, err := range []error{inside, err, storetest.All(w.db).View(ctx, func(*store.Tx) error { return nil })} {
 		if corral.KindOf(err) != corral.Unavailable {
 			t.Errorf("after the context ended: %v, want %s", err, corral.Unavailable)
 		}
@@ -202,7 +203,7 @@ func TestFailureThatMayPassIsUnavailable(t *testing.T) {
 func TestViewRefusesToWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	err := w.db.View(t.Context(), func(tx *store.Tx) error {
+	err := storetest.All(w.db).View(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.CreateSite(newSite("second"))
 		return err
 	})

@@ -8,7 +8,7 @@ import (
 var ensembles = table[record.Ensemble]{
 	noun:  corral.ObjectEnsemble,
 	name:  "ensembles",
-	owned: true,
+	owner: "owner",
 	columns: func(e *record.Ensemble) []column {
 		return []column{
 			{"id", orNull(&e.ID)},
@@ -36,9 +36,9 @@ var ensembles = table[record.Ensemble]{
 }
 
 // CreateEnsemble stores e as RUNNING; its ID, State and times are set here. A Conflict error if its cluster is DELETED,
-// or carries another one out.
+// or carries another one out; a Forbidden error if its owner may not use the cluster or the site of its pilots.
 func (t *Tx) CreateEnsemble(e record.Ensemble) (record.Ensemble, error) {
-	c, err := t.Cluster(e.Cluster)
+	_, c, err := t.usable(e.Owner, e.Pilots.SiteID, e.Cluster)
 	if err == nil {
 		err = c.Takes()
 	}

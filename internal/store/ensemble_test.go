@@ -14,9 +14,9 @@ import (
 )
 
 func (w *world) newEnsemble(files string) record.Ensemble {
-	return record.Ensemble{Owner: "anna", Name: "night", Cluster: w.cluster.ID, Files: files,
+	return record.Ensemble{Owner: actor, Name: "night", Cluster: w.cluster.ID, Files: files,
 		Goal:     record.Goal{Budget: "2ch", Deadline: corral.Seconds(20 * time.Minute), Algorithm: "rehearsal"},
-		Pilots:   record.Pilots{Site: "local", CPUs: 2, Walltime: corral.Seconds(time.Hour), Most: 4},
+		Pilots:   record.Pilots{Site: "local", SiteID: w.site.ID, CPUs: 2, Walltime: corral.Seconds(time.Hour), Most: 4},
 		Choice:   json.RawMessage(`{"algorithm":"dpds"}`),
 		Progress: record.Progress{Members: []record.Member{{Workflow: "a", Tasks: 3, Standing: record.Waiting}}, Spent: "0ch"}}
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// ViewAt and WriteAt are View and Write at another time than the present.
+// ViewAt and WriteAt are View and Write at another time than the present, for all owners.
 func (d *DB) ViewAt(ctx context.Context, at time.Time, fn func(*Tx) error) error {
-	return d.view(ctx, at, fn)
+	return d.view(ctx, at, func(w *work) error { return fn(w.whole().all) })
 }
 
 func (d *DB) WriteAt(ctx context.Context, at time.Time, actor string, fn func(*Tx) error) error {
-	return d.write(ctx, at, actor, fn)
+	return d.write(ctx, at, actor, func(w *work) error { return fn(w.whole().all) })
 }

@@ -19,7 +19,7 @@ const liveGlidein = "state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')"
 var glideins = table[corral.Glidein]{
 	noun:  corral.ObjectGlidein,
 	name:  "glideins",
-	owned: true,
+	owner: "owner",
 	columns: func(g *corral.Glidein) []column {
 		return []column{
 			{"id", orNull(&g.ID)},
@@ -113,14 +113,13 @@ func (t *Tx) NextToWake(site corral.SiteID, by time.Time) (next time.Time, err e
 	return next, nil
 }
 
-// CreateGlidein stores g, if corral.Site.NewGlidein lets it, and settles it before, so that it is never NEW in a row,
-// only in its history.
+// CreateGlidein stores g, if its owner may use its site and its cluster and corral.Site.NewGlidein lets it, and settles
+// it before, so that it is never NEW in a row, only in its history.
 func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
-	site, err := t.Site(g.Site)
-	if err != nil {
-		return corral.Glidein{}, err
+	site, cluster, err := t.usable(g.Owner, g.Site, g.Cluster)
+	if err == nil {
+		err = t.usableLinks(g)
 	}
-	cluster, err := t.Cluster(g.Cluster)
 	if err != nil {
 		return corral.Glidein{}, err
 	}

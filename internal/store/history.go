@@ -66,18 +66,18 @@ func (t *Tx) Log(object string, id int64, event, reason string) error {
 }
 
 // stateful has the tables of the objects that have a state, by what history calls them.
-var stateful = map[string]string{
-	corral.ObjectSite:     sites.name,
-	corral.ObjectGlidein:  glideins.name,
-	corral.ObjectJob:      jobs.name,
-	corral.ObjectCluster:  clusters.name,
-	corral.ObjectRun:      runs.name,
-	corral.ObjectPackage:  catalog.name,
-	corral.ObjectMirror:   mirrors.name,
-	corral.ObjectPlan:     plans.name,
-	corral.ObjectProfile:  profiles.name,
-	corral.ObjectToken:    tokens.name,
-	corral.ObjectEnsemble: ensembles.name,
+var stateful = map[string]struct{ name, owner string }{
+	corral.ObjectSite:     {sites.name, sites.owner},
+	corral.ObjectGlidein:  {glideins.name, glideins.owner},
+	corral.ObjectJob:      {jobs.name, jobs.owner},
+	corral.ObjectCluster:  {clusters.name, clusters.owner},
+	corral.ObjectRun:      {runs.name, runs.owner},
+	corral.ObjectPackage:  {catalog.name, catalog.owner},
+	corral.ObjectMirror:   {mirrors.name, mirrors.owner},
+	corral.ObjectPlan:     {plans.name, plans.owner},
+	corral.ObjectProfile:  {profiles.name, profiles.owner},
+	corral.ObjectToken:    {tokens.name, tokens.owner},
+	corral.ObjectEnsemble: {ensembles.name, ensembles.owner},
 }
 
 // stateOf returns the state of an object of any kind.
@@ -86,7 +86,8 @@ func (t *Tx) stateOf(object string, id int64) (state string, err error) {
 	if !known {
 		return "", corral.Errorf(corral.Internal, "no object is called %q", object)
 	}
-	err = t.row("select state from "+table+" where id = ?", []any{id}, &state)
+	from, seen := t.seen(table.name, table.owner)
+	err = t.row("select state from "+from+" where id = ?", append(seen, id), &state)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", corral.NoSuch(object, id)
 	}

@@ -28,8 +28,9 @@ const siteJob = "kind <> 'pilot'"
 // sites. A job's tag is unique and is shown back by its batch system, so that a job whose submission got no answer is
 // found again.
 var jobs = table[corral.Job]{
-	noun: corral.ObjectJob,
-	name: "jobs",
+	noun:  corral.ObjectJob,
+	name:  "jobs",
+	owner: "(select owner from sites where sites.id = jobs.site_id)",
 	columns: func(j *corral.Job) []column {
 		return []column{
 			{"id", orNull(&j.ID)},

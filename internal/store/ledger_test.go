@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 const ch = cost.Money(1_000_000)
@@ -165,24 +166,25 @@ func TestPilotsAreCharged(t *testing.T) {
 		j := w.attempt(w.createGlidein(g))
 		w.backdate(j, began, length)
 	}
-	hold("7", 90*time.Minute)
-	hold("7", 30*time.Minute)
+	one, other := w.begun(), w.begun()
+	hold(fmt.Sprint(one), 90*time.Minute)
+	hold(fmt.Sprint(one), 30*time.Minute)
 	hold("", time.Hour)
 	hold("lunch", time.Hour)
 	hold("-3", time.Hour)
-	hold("8", 0) // it holds still
+	hold(fmt.Sprint(other), 0) // it holds still
 	l := w.ledger(w.site)
 	usd := func(used, billed cost.Money, hours, paid float64) cost.Spending {
 		return cost.Spending{Used: used * ch, Billed: billed * ch, UsedHours: hours, BilledHours: paid}
 	}
-	if len(l.Plans) != 2 || l.Plans[0].Plan != 7 || l.Plans[0].Spending != usd(8, 12, 16, 24) {
-		t.Errorf("plan 7 was charged %+v", l.Plans)
+	if len(l.Plans) != 2 || l.Plans[0].Plan != one || l.Plans[0].Spending != usd(8, 12, 16, 24) {
+		t.Errorf("the first plan was charged %+v", l.Plans)
 	}
 	if l.Others != usd(12, 12, 24, 24) {
 		t.Errorf("others were charged %+v", l.Others)
 	}
-	if s := l.Plans[1]; s.Plan != 8 || s.UsedHours < 12 || s.UsedHours > 16 || s.Billed != 8*ch {
-		t.Errorf("plan 8, which holds since an hour and a half, was charged %+v", s)
+	if s := l.Plans[1]; s.Plan != other || s.UsedHours < 12 || s.UsedHours > 16 || s.Billed != 8*ch {
+		t.Errorf("the other plan, which holds since an hour and a half, was charged %+v", s)
 	}
 }
 
@@ -356,7 +358,7 @@ func (p *planned) step(rt *rapid.T, kind int) {
 		}
 		return err
 	}
-	err := p.db.Write(p.t.Context(), actor, func(tx *store.Tx) error {
+	err := storetest.All(p.db).Write(p.t.Context(), actor, func(tx *store.Tx) error {
 		if err := act(tx); err != nil {
 			return err
 		}

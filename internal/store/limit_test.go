@@ -7,6 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/resubmit"
 	"pgregory.net/rapid"
 )
@@ -64,7 +65,7 @@ func TestLimitsHoldAgainstAll(t *testing.T) {
 func ask(w *world, site corral.Site, g corral.Glidein, script []string) error {
 	var mine []corral.JobID
 	for _, what := range script {
-		err := w.db.Write(w.t.Context(), actor, func(tx *store.Tx) error {
+		err := storetest.All(w.db).Write(w.t.Context(), actor, func(tx *store.Tx) error {
 			before, err := loadOf(tx, site.ID)
 			if err != nil {
 				return err
@@ -126,7 +127,7 @@ func TestLimitIsNamed(t *testing.T) {
 	})
 	first, second := w.createGlidein(w.newGlidein()), w.createGlidein(w.newGlidein())
 	j := w.attempt(first)
-	err := w.db.Write(t.Context(), actor, func(tx *store.Tx) error { _, err := tx.CreateJob(newPilot(second)); return err })
+	err := storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error { _, err := tx.CreateJob(newPilot(second)); return err })
 	if corral.KindOf(err) != corral.Conflict || err.Error() != "limit max_queued of site local: 1 of 1 attempts wait" {
 		t.Errorf("one above the limit: %v", err)
 	}

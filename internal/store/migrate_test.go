@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -83,7 +84,7 @@ func TestMigrateKeepsTheBadNode(t *testing.T) {
 	if _, err := raw(t, path).Exec("update jobs set node = 'n7', reason = 'scratch is full' where id = 1"); err != nil {
 		t.Fatal(err)
 	}
-	err := open(t, path).View(t.Context(), func(tx *store.Tx) error {
+	err := storetest.All(open(t, path)).View(t.Context(), func(tx *store.Tx) error {
 		j, err := tx.Job(1)
 		want := []corral.LostHost{{Node: "n7", Why: "scratch is full", At: j.EndedAt}}
 		if diff := cmp.Diff(want, j.Lost); diff != "" {
@@ -244,7 +245,7 @@ func contents(t *testing.T, db *store.DB) string {
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "\t")
 	all := store.Filter{All: true}
-	err := db.View(t.Context(), func(tx *store.Tx) error {
+	err := storetest.All(db).View(t.Context(), func(tx *store.Tx) error {
 		sites, err1 := tx.Sites(all)
 		clusters, err2 := tx.Clusters(all)
 		glideins, err3 := tx.Glideins(store.GlideinFilter{Filter: all})

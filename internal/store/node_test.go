@@ -11,6 +11,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // failOn has attempts fail, each on one node.
@@ -117,7 +118,7 @@ func TestForgiveNodes(t *testing.T) {
 		{"one that is not avoided yet", []string{"n3"}, []string{"n1.hpc", "n2"}, n3},
 		{"all", nil, nil, n1 + "; " + n2 + "; " + n3},
 	} {
-		err := w.db.Write(t.Context(), actor, func(tx *store.Tx) error {
+		err := storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error {
 			for range 2 { // the second time changes nothing
 				if err := tx.ForgiveNodes(w.site.ID, c.forgive...); err != nil {
 					return err
@@ -181,7 +182,7 @@ func TestForgiveStrangeNode(t *testing.T) {
 	t.Parallel()
 	w := withBadNodes(t)
 	for name, words := range map[string]string{"n9": `a node "n9" at site local; those that are avoided there: n1.hpc, n2`, "": `a node ""`, ".hpc": `a node ".hpc"`} {
-		err := w.db.Write(t.Context(), actor, func(tx *store.Tx) error { return tx.ForgiveNodes(w.site.ID, "n1", name) })
+		err := storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error { return tx.ForgiveNodes(w.site.ID, "n1", name) })
 		if corral.KindOf(err) != corral.NotFound || !strings.Contains(err.Error(), words) {
 			t.Errorf("forgiving %q: %v", name, err)
 		}
@@ -190,7 +191,7 @@ func TestForgiveStrangeNode(t *testing.T) {
 		t.Errorf("avoided: %q", got)
 	}
 	w.forgive()
-	err := w.db.Write(t.Context(), actor, func(tx *store.Tx) error { return tx.ForgiveNodes(w.site.ID, "n9") })
+	err := storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error { return tx.ForgiveNodes(w.site.ID, "n9") })
 	if err == nil || !strings.HasSuffix(err.Error(), "there: none") {
 		t.Errorf("forgiving n9: %v", err)
 	}

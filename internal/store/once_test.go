@@ -11,6 +11,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -21,7 +22,7 @@ func key(k, request string) store.OnceKey {
 
 // createOnce creates a site under a key and answers with its id.
 func (w *world) createOnce(k store.OnceKey, name string) (answer store.Answer, known bool, err error) {
-	err = w.db.Write(w.t.Context(), actor, func(tx *store.Tx) (err error) {
+	err = storetest.All(w.db).Write(w.t.Context(), actor, func(tx *store.Tx) (err error) {
 		answer, known, err = tx.Once(k, func() (store.Answer, error) {
 			s, err := tx.CreateSite(newSite(name))
 			return store.Answer{Status: 201, Body: fmt.Append(nil, s.ID)}, err
@@ -75,7 +76,7 @@ func TestOnceKeepsNoFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	boom := errors.New("boom")
-	err := w.db.Write(t.Context(), actor, func(tx *store.Tx) error {
+	err := storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error {
 		_, _, err := tx.Once(key("k", "a"), func() (store.Answer, error) { return store.Answer{}, boom })
 		return err
 	})

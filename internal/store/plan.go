@@ -12,7 +12,7 @@ import (
 var plans = table[corral.Plan]{
 	noun:  corral.ObjectPlan,
 	name:  "plans",
-	owned: true,
+	owner: "owner",
 	columns: func(p *corral.Plan) []column {
 		return []column{
 			{"id", orNull(&p.ID)},
@@ -24,6 +24,7 @@ var plans = table[corral.Plan]{
 			{"state", &p.State},
 			{"reason", &p.Reason},
 			{"auto", &p.Auto},
+			{"sites", asJSON(&p.Sites)},
 			{"created_at_ms", at(&p.CreatedAt)},
 			{"began_at_ms", at(&p.BeganAt)},
 			{"updated_at_ms", at(&p.UpdatedAt)},
@@ -37,11 +38,16 @@ var plans = table[corral.Plan]{
 }
 
 // CreatePlan stores p in its State, which is INFEASIBLE or READY; its ID and times are set here. A Conflict error if
-// its cluster is DELETED.
+// its cluster is DELETED; a Forbidden error if its owner may not use its cluster or one of its sites.
 func (t *Tx) CreatePlan(p corral.Plan) (corral.Plan, error) {
-	c, err := t.Cluster(p.Cluster)
+	c, err := t.usableCluster(p.Owner, p.Cluster)
 	if err == nil {
 		err = c.Takes()
+	}
+	for _, site := range p.Sites {
+		if err == nil {
+			_, err = t.usableSite(p.Owner, site)
+		}
 	}
 	if err != nil {
 		return corral.Plan{}, err
@@ -96,12 +102,13 @@ func briefPlans(summary string) table[corral.Plan] {
 
 // PilotsOf counts the glideins that a plan has asked for, and those of them that are live.
 func (t *Tx) PilotsOf(plan corral.PlanID) (all, live int, err error) {
+	term, of := t.seesOwner("owner")
 	err = t.row(`
 		select
 			count(*),
 			count(*) filter (where `+liveGlidein+`)
 		from glideins
-		where `+labelledPlan+` = ?`, []any{strconv.FormatInt(int64(plan), 10)}, &all, &live)
+		where `+labelledPlan+` = ? and `+term, append([]any{strconv.FormatInt(int64(plan), 10)}, of...), &all, &live)
 	if err != nil {
 		return 0, 0, fmt.Errorf("counting the pilots of plan %d: %w", plan, err)
 	}

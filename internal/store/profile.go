@@ -10,7 +10,7 @@ import (
 var profiles = table[corral.Profile]{
 	noun:  corral.ObjectProfile,
 	name:  "profiles",
-	owned: true,
+	owner: "owner",
 	columns: func(p *corral.Profile) []column {
 		return []column{
 			{"id", orNull(&p.ID)},

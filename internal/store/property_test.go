@@ -8,6 +8,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/resubmit"
 	"pgregory.net/rapid"
 )
@@ -60,7 +61,7 @@ type machine struct {
 
 // do runs one operation; a refusal must be the caller's fault.
 func (m *machine) do(fn func(*store.Tx) error) bool {
-	err := m.w.db.Write(m.w.t.Context(), actor, fn)
+	err := storetest.All(m.w.db).Write(m.w.t.Context(), actor, fn)
 	switch corral.KindOf(err) {
 	case "":
 		return true
@@ -198,7 +199,7 @@ func (m *machine) movePlan(rt *rapid.T) {
 
 // check looks at every glidein of the site.
 func (m *machine) check(rt *rapid.T) {
-	err := m.w.db.View(m.w.t.Context(), func(tx *store.Tx) error {
+	err := storetest.All(m.w.db).View(m.w.t.Context(), func(tx *store.Tx) error {
 		site, err := tx.Site(m.site.ID)
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ const liveRun = "state in ('RUNNING', 'CANCELLING')"
 var runs = table[corral.Run]{
 	noun:  corral.ObjectRun,
 	name:  "runs",
-	owned: true,
+	owner: "owner",
 	columns: func(r *corral.Run) []column {
 		return []column{
 			{"id", orNull(&r.ID)},
@@ -58,11 +58,15 @@ type RunFilter struct {
 }
 
 // CreateRun stores r as RUNNING; its ID, State and times are set here, its Reason is what it lacks now. A Conflict
-// error if its cluster is DELETED, or if its directory is that of a run that is not DELETED.
+// error if its cluster is DELETED, or if its directory is that of a run that is not DELETED; a Forbidden error if its
+// owner may not use what it points at.
 func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
-	c, err := t.Cluster(r.Cluster)
+	c, err := t.usableCluster(r.Owner, r.Cluster)
 	if err == nil {
 		err = c.Takes()
+	}
+	if err == nil {
+		err = t.checkLabels(r.Owner, r.Cluster, r.Labels)
 	}
 	if err != nil {
 		return corral.Run{}, err

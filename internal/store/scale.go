@@ -8,12 +8,12 @@ import (
 var scales = table[corral.Scale]{
 	noun:  "scale",
 	name:  "scales",
-	owned: true,
+	owner: "owner",
 	columns: func(s *corral.Scale) []column {
 		return []column{
 			{"id", &s.Cluster},
 			{"owner", &s.Owner},
-			{"sites", asJSON(&s.Sites)},
+			{"sites", asJSON(&s.SiteIDs)},
 			{"min_cpus", &s.Min},
 			{"max_cpus", &s.Max},
 			{"cpus", &s.CPUs},
@@ -23,16 +23,25 @@ var scales = table[corral.Scale]{
 			{"created_at_ms", at(&s.CreatedAt)},
 			{"updated_at_ms", at(&s.UpdatedAt)},
 			{"(select name from clusters where clusters.id = scales.id)", &s.ClusterName},
+			{`(select json_group_array(sites.name order by named.key)
+				from json_each(scales.sites) as named
+				join sites on sites.id = named.value)`, asJSON(&s.Sites)},
 		}
 	},
 	about: func(s corral.Scale) []Subject { return []Subject{{corral.ObjectCluster, int64(s.Cluster)}} },
 }
 
-// CreateScale begins to scale a cluster. A Conflict error if it is scaled already, or if it is DELETED.
+// CreateScale begins to scale a cluster with workers at the sites that have its SiteIDs. A Conflict error if it is
+// scaled already, or if it is DELETED; a Forbidden error if its owner may not use the cluster or one of the sites.
 func (t *Tx) CreateScale(s corral.Scale) (corral.Scale, error) {
-	c, err := t.Cluster(s.Cluster)
+	c, err := t.usableCluster(s.Owner, s.Cluster)
 	if err == nil {
 		err = c.Takes()
+	}
+	for _, site := range s.SiteIDs {
+		if err == nil {
+			_, err = t.usableSite(s.Owner, site)
+		}
 	}
 	if err == nil {
 		err = scales.free(t, func(corral.Scale) error {

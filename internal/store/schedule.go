@@ -104,7 +104,8 @@ func (d *DB) SweepSchedules(ctx context.Context) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	return d.Write(ctx, Actor, func(tx *Tx) error {
+	return d.Whole().Write(ctx, Actor, func(whole *WholeTx) error {
+		tx := whole.all
 		live := map[string]bool{}
 		err := tx.rows("select digest from plans where state <> 'DELETED'", nil, func(rows *sql.Rows) error {
 			var digest string

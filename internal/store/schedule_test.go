@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // digestOf is a digest of 64 times the same digit.
@@ -75,7 +76,7 @@ func TestSchedules(t *testing.T) {
 	}
 	for _, digit := range []string{"b", "c"} { // "b" is another plan's schedule, too
 		uncommitted, err := w.db.NewSchedule(func(to io.Writer) error { _, err := io.WriteString(to, digit); return err })
-		err2 := w.db.Write(t.Context(), "ada", func(tx *store.Tx) error {
+		err2 := storetest.All(w.db).Write(t.Context(), "ada", func(tx *store.Tx) error {
 			return errors.Join(uncommitted.Keep(tx, corral.Plan{Digest: digestOf(digit)}), failure)
 		})
 		if err != nil || !errors.Is(err2, failure) || uncommitted.Discard(t.Context()) != nil {

@@ -205,7 +205,7 @@ CREATE TABLE plans (
 	reason        text not null,
 	created_at_ms integer not null,
 	began_at_ms   integer,
-	updated_at_ms integer not null, auto integer not null default 0 check (auto in (0, 1)),
+	updated_at_ms integer not null, auto integer not null default 0 check (auto in (0, 1)), sites text check (json_type(sites) = 'object'),
 	constraint began_iff_provisioned check (state <> 'PROVISIONED' or began_at_ms is not null),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;

@@ -15,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/resubmit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -76,7 +77,7 @@ func legal(t *testing.T) (*sql.DB, *world) {
 	w.write(func(tx *store.Tx) error { _, err := tx.RevisePlan(begun.ID, revised()); return err })
 	w.write(func(tx *store.Tx) error { _, err := tx.MoveRun(over.ID, corral.RunFail, ""); return err })
 	w.write(func(tx *store.Tx) error {
-		_, err := tx.CreateScale(corral.Scale{Cluster: 1, Owner: "local", Sites: []string{"hpc"}, Min: 1, Max: 8, CPUs: 2,
+		_, err := tx.CreateScale(corral.Scale{Cluster: 1, Owner: actor, SiteIDs: []corral.SiteID{w.site.ID}, Min: 1, Max: 8, CPUs: 2,
 			Walltime: corral.Seconds(time.Hour), Idle: corral.Seconds(time.Minute)})
 		return err
 	})
@@ -301,7 +302,7 @@ func TestLiveIsWhatTheDomainCallsLive(t *testing.T) {
 	exec("delete from runs where id = 2")
 	for _, s := range corral.RunStates {
 		exec("update runs set state = ?1, ended_at_ms = iif(?2, updated_at_ms, null)", s, s.Over())
-		err := w.db.Write(t.Context(), actor, func(tx *store.Tx) error {
+		err := storetest.All(w.db).Write(t.Context(), actor, func(tx *store.Tx) error {
 			_, err := tx.RemoveCluster(w.cluster.ID, "")
 			return errors.Join(err, errors.New("roll back"))
 		})

@@ -33,8 +33,7 @@ func TestTransactionsSeeTheirCallersObjects(t *testing.T) {
 	var all [][2]string // owner and name of a cluster each
 	rapid.Check(t, func(rt *rapid.T) {
 		owner, name := rapid.SampledFrom(owners).Draw(rt, "owner"), rapid.StringMatching(`[a-z]{1,3}`).Draw(rt, "name")
-		ctx := as(t, owner)
-		err := w.db.Write(ctx, owner, func(tx *store.Tx) error {
+		err := w.db.Request(as(t, owner)).Write(t.Context(), owner, func(tx *store.Tx) error {
 			return store.Done(tx.CreateCluster(corral.Cluster{Name: name, Owner: owner, Kind: corral.Embedded}))
 		})
 		there := slices.Contains(all, [2]string{owner, name})
@@ -45,7 +44,7 @@ func TestTransactionsSeeTheirCallersObjects(t *testing.T) {
 			all = append(all, [2]string{owner, name})
 		}
 		asker := rapid.SampledFrom(owners).Draw(rt, "asker")
-		err = w.db.View(as(t, asker), func(tx *store.Tx) error {
+		err = w.db.Request(as(t, asker)).View(t.Context(), func(tx *store.Tx) error {
 			list, err := tx.Clusters(store.Filter{})
 			for _, c := range list {
 				if c.Owner != asker {
@@ -100,9 +99,9 @@ func TestNamesAreTheirOwners(t *testing.T) {
 		{administrator(t, "bob"), "hpc", "bob", ""},
 		{administrator(t, "cat"), "hpc", "", corral.Conflict},
 		{administrator(t, "cat"), "local", actor, ""},
-		{t.Context(), "hpc", "", corral.Conflict},
+		{t.Context(), "hpc", "", corral.NotFound}, // without a caller nothing is seen
 	} {
-		err := w.db.View(tt.ctx, func(tx *store.Tx) error {
+		err := w.db.Request(tt.ctx).View(t.Context(), func(tx *store.Tx) error {
 			s, err := tx.SiteNamed(tt.name)
 			if s.Owner != tt.want {
 				t.Errorf("%s is %s's, want %s's", tt.name, s.Owner, tt.want)
@@ -121,7 +120,7 @@ func TestChangesDoNotReachOthers(t *testing.T) {
 	w := newWorld(t)
 	g := w.createGlidein(w.newGlidein())
 	w.attempt(g, submitted, started)
-	err := w.db.Write(as(t, "bob"), "bob", func(tx *store.Tx) error {
+	err := w.db.Owner("bob").Write(t.Context(), "bob", func(tx *store.Tx) error {
 		_, err := tx.AskGlidein(g.ID, corral.AskCancel, "mine")
 		return err
 	})
@@ -129,7 +128,7 @@ func TestChangesDoNotReachOthers(t *testing.T) {
 		t.Errorf("another's glidein: %v", err)
 	}
 	for owner, want := range map[string]int{"bob": 0, actor: 1} {
-		err := w.db.View(as(t, owner), func(tx *store.Tx) error {
+		err := w.db.Owner(owner).View(t.Context(), func(tx *store.Tx) error {
 			for _, brief := range []bool{false, true} {
 				list, err := tx.Glideins(store.GlideinFilter{InBrief: brief})
 				if err != nil || len(list) != want || want == 1 && len(list[0].Attempts) != 1 {
@@ -142,15 +141,16 @@ func TestChangesDoNotReachOthers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// What must not be there twice is found whoever's it is.
-	err = w.db.View(as(t, "bob"), func(tx *store.Tx) error {
-		return store.Everywhere(tx, func() error {
-			_, err := tx.Glidein(g.ID)
-			return err
-		})
+	// Roots at one host must not hold one another, whosever they are.
+	err = w.db.Owner("bob").View(t.Context(), func(tx *store.Tx) error {
+		at, err := tx.SitesAt("local:")
+		if len(at) != 1 {
+			t.Errorf("sites at local: %+v", at)
+		}
+		return err
 	})
 	if err != nil {
-		t.Errorf("everywhere: %v", err)
+		t.Error(err)
 	}
 }
 
@@ -169,13 +169,10 @@ func TestTokens(t *testing.T) {
 	again := made
 	again.Name = "other"
 	w.refused(corral.Conflict, func(tx *store.Tx) error { return store.Done(tx.CreateToken(again)) }) // its text is taken
-	w.view(func(tx *store.Tx) error {
-		got, err := tx.TokenOf(digest("a"))
-		if got.ID != k.ID || !got.ExpiresAt.Equal(made.ExpiresAt) || got.Scopes[0] != "read" || got.Grants[0] != account.GrantLocal {
-			t.Errorf("%+v", got)
-		}
-		return err
-	})
+	got, err := w.db.TokenOf(t.Context(), digest("a"))
+	if err != nil || got.ID != k.ID || !got.ExpiresAt.Equal(made.ExpiresAt) || got.Scopes[0] != "read" || got.Grants[0] != account.GrantLocal {
+		t.Errorf("%+v, %v", got, err)
+	}
 	w.write(func(tx *store.Tx) error { return store.Done(tx.RevokeToken(k.ID, "stolen")) })
 	w.write(func(tx *store.Tx) error { return store.Done(tx.RevokeToken(k.ID, "again")) })
 	if got, want := w.story(corral.ObjectToken, int64(k.ID)), "create"; len(got) < len(want) {

@@ -9,7 +9,7 @@ import (
 var sites = table[corral.Site]{
 	noun:  corral.ObjectSite,
 	name:  "sites",
-	owned: true,
+	owner: "owner",
 	columns: func(s *corral.Site) []column {
 		return []column{
 			{"id", orNull(&s.ID)},
@@ -92,6 +92,19 @@ func (t *Tx) SiteLastNamed(name string) (corral.Site, error) {
 // Sites lists sites.
 func (t *Tx) Sites(f Filter) ([]corral.Site, error) {
 	return sites.filtered(t, f)
+}
+
+// SitesAt lists the sites of all owners with a contact: roots at one host must not hold one another. It is not for the
+// answer to a request.
+func (t *Tx) SitesAt(contact string) (at []corral.Site, err error) {
+	err = everywhere(t, func(all *Tx) error {
+		var c conditions
+		c.add("contact = ?", contact)
+		c.filter(Filter{})
+		at, err = sites.list(all, c)
+		return err
+	})
+	return at, err
 }
 
 // SitesToServe lists the sites that may still need something: those that are not DELETED, and DELETED ones that left

@@ -16,7 +16,7 @@ import (
 type table[T any] struct {
 	noun    string // in error messages and in history
 	name    string
-	owned   bool              // each row is its owner's: a transaction that a user asks for sees no others
+	owner   string            // the expression for a row's owner, who alone sees it; "": all see it
 	columns func(*T) []column // the id is the first
 	about   func(T) []Subject
 }
@@ -154,8 +154,8 @@ func (tb table[T]) setFacts(t *Tx, id any, fn func(*T), rest func(T) T, changed 
 // but not in words for a person. Like an index it looks at all rows, whoever's they are.
 func (tb table[T]) free(t *Tx, conflict func(T) error, where string, args ...any) error {
 	var other T
-	err := Everywhere(t, func() (err error) {
-		other, err = tb.one(t, "", where, args...)
+	err := everywhere(t, func(all *Tx) (err error) {
+		other, err = tb.one(all, "", where, args...)
 		return err
 	})
 	switch {

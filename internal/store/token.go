@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/account"
 )
@@ -10,7 +12,7 @@ import (
 var tokens = table[account.Token]{
 	noun:  corral.ObjectToken,
 	name:  "tokens",
-	owned: true,
+	owner: "owner",
 	columns: func(t *account.Token) []column {
 		return []column{
 			{"id", orNull(&t.ID)},
@@ -54,8 +56,12 @@ func (t *Tx) CreateToken(k account.Token) (account.Token, error) {
 func (t *Tx) Token(id account.TokenID) (account.Token, error) { return tokens.one(t, id, "id = ?", id) }
 
 // TokenOf returns the token whose text has the digest, REVOKED and expired ones as well.
-func (t *Tx) TokenOf(digest string) (account.Token, error) {
-	return tokens.one(t, "of that text", "digest = ?", digest)
+func (d *DB) TokenOf(ctx context.Context, digest string) (k account.Token, err error) {
+	err = d.view(ctx, now(), func(w *work) error {
+		k, err = tokens.one(w.whole().all, "of that text", "digest = ?", digest)
+		return err
+	})
+	return k, err
 }
 
 // Tokens lists tokens; All: REVOKED ones, too.

@@ -17,12 +17,18 @@ import (
 // Methods that take an id return a NotFound error if there is no such object. They change nothing when
 // they return an error; an error of the database itself also keeps the whole Write from committing.
 type Tx struct {
+	*work
+	asker    string // whose names are meant; "" in a WholeTx
+	sees     string // the owner whose rows are seen; "" if all are
+	everyone bool   // all rows are seen
+}
+
+// work is what a transaction has, whoever it is opened for.
+type work struct {
 	ctx     context.Context // of View or Write: as long as the transaction
 	tx      *sql.Tx
 	now     time.Time
 	actor   string
-	sees    string // the owner whose objects are seen, since that user asks; "": everybody's
-	asker   string // who asks; "": corrald itself
 	wrote   bool
 	touched map[Subject]bool // what was written about
 	broken  error            // the first failure of the database: a half-done method must not be committed

@@ -81,7 +81,7 @@ func TestUsage(t *testing.T) {
 	}
 	for who, want := range map[string]int{"bob": 0, actor: 3} {
 		var did []usage.Work
-		err = w.db.View(as(t, who), func(tx *store.Tx) (err error) {
+		err = w.db.Owner(who).View(t.Context(), func(tx *store.Tx) (err error) {
 			if did, err = tx.Work(all); err == nil {
 				held, err = tx.Holdings(usage.Window{Since: all.Since, Until: now})
 			}

@@ -24,6 +24,8 @@ type WaitFilter struct {
 func (t *Tx) Waits(f WaitFilter) ([]corral.Wait, error) {
 	c := conditions{order: "submitted_at_ms desc, jobs.id desc", limit: f.Last}
 	c.add("jobs.kind = 'pilot' and submitted_at_ms is not null")
+	term, of := t.seesOwner("glideins.owner")
+	c.add(term, of...)
 	if f.Site != 0 {
 		c.add("jobs.site_id = ?", f.Site)
 	}

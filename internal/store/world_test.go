@@ -13,6 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // actor is on whose behalf tests write.
@@ -95,14 +96,14 @@ func newPilot(g corral.Glidein) corral.Job {
 
 func (w *world) write(fn func(*store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.Write(w.t.Context(), actor, fn); err != nil {
+	if err := storetest.All(w.db).Write(w.t.Context(), actor, fn); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) view(fn func(*store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.View(w.t.Context(), fn); err != nil {
+	if err := storetest.All(w.db).View(w.t.Context(), fn); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -110,7 +111,7 @@ func (w *world) view(fn func(*store.Tx) error) {
 // refused runs fn in a Write that must fail with an error of this kind.
 func (w *world) refused(kind corral.Kind, fn func(*store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.Write(w.t.Context(), actor, fn); corral.KindOf(err) != kind {
+	if err := storetest.All(w.db).Write(w.t.Context(), actor, fn); corral.KindOf(err) != kind {
 		w.t.Fatalf("got error %v, want kind %s", err, kind)
 	}
 }

@@ -105,7 +105,7 @@ func (h *Handlers) draft(ctx context.Context, who access.Caller, in api.NewEnsem
 	in.Cluster = cmp.Or(in.Cluster, "default")
 	var cluster corral.Cluster
 	var facts provision.Facts
-	err = h.DB.View(ctx, func(tx *store.Tx) (err error) {
+	err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
 		if in.Site, err = theSite(tx, who.Name, in.Site); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func look(ctx context.Context, db *store.DB, site corral.Site, access gridsite.A
 		return nil, fmt.Errorf("site %s: %w", site.Name, err)
 	}
 	var all []found
-	err = db.View(ctx, func(tx *store.Tx) (err error) {
+	err = db.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
 		all, err = strangers(tx, site, tags)
 		return err
 	})

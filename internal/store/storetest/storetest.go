@@ -5,8 +5,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/store"
 )
+
+// All opens transactions that see and change the rows of all owners, as an administrator's requests do.
+func All(db *store.DB) store.Owner { return db.Caller(access.Local) }
 
 // OpenTest opens a new database in a temporary directory of t and closes it when t ends. Inside a
 // synctest bubble call it within the bubble, so that its clock is the bubble's.

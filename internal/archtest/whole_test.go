@@ -1,0 +1,63 @@
+package archtest
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// seesAll are the packages that may open a transaction that sees the rows of all owners, and for what. Whatever else
+// works in the background opens one for the owner that it works for (store.Owner).
+var seesAll = map[string]string{
+	"cmd/corrald":         "retention",
+	"internal/condorpool": "finds the clusters whose pools it keeps",
+	"internal/engine":     "finds the sites that it serves",
+	"internal/ensembles":  "finds the ensembles that it carries out",
+	"internal/events":     "reads the history once for all listeners, each of whom is told of what is theirs",
+	"internal/gate":       "finds the owner of an attempt by its tag, before anything else is known of who dials in",
+	"internal/metrics":    "counts",
+	"internal/provision":  "finds the plans that are under way",
+	"internal/run":        "recovers runs; folders of runs must not hold one another, whosever they are",
+	"internal/scale":      "finds the clusters that are scaled",
+	"internal/store":      "is what opens them",
+}
+
+// TestFewSeeTheRowsOfAllOwners: background work that sees all owners' rows resolves a name, sooner or later, to another
+// owner's object.
+func TestFewSeeTheRowsOfAllOwners(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range source(t, production) {
+		if f.pkg == "internal/store/storetest" || !slices.ContainsFunc(f.ast.Imports, func(i *ast.ImportSpec) bool {
+			return strings.HasSuffix(i.Path.Value, `/internal/store"`)
+		}) && f.pkg != "internal/store" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			s, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			switch {
+			case s.Sel.Name == "Whole" && len(call.Args) == 0, s.Sel.Name == "ReadWhole":
+				used[f.pkg] = true
+				if seesAll[f.pkg] == "" {
+					t.Errorf("%s: opens a transaction that sees the rows of all owners: open one for an owner, "+
+						"or say in seesAll (whole_test.go) why not", at(s))
+				}
+			case s.Sel.Name == "Caller" && len(call.Args) == 1 && f.pkg != "internal/store":
+				t.Errorf("%s: opens transactions for a caller of its own: those of a request are opened with Request", at(s))
+			}
+			return true
+		})
+	}
+	for pkg := range seesAll {
+		if !used[pkg] {
+			t.Errorf("%s opens none: the table is out of date", pkg)
+		}
+	}
+}

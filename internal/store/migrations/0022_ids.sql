@@ -1,0 +1,26 @@
+-- What is stored names ids, never names: a name may come to mean another site, or another owner's.
+delete from scales
+where not exists (
+	select 1
+	from json_each(scales.sites) as named
+	join sites on sites.owner = scales.owner and sites.name = named.value and sites.state <> 'DELETED');
+
+update scales
+set sites = (
+	select json_group_array(sites.id order by named.key)
+	from json_each(scales.sites) as named
+	join sites on sites.owner = scales.owner and sites.name = named.value and sites.state <> 'DELETED');
+
+alter table plans add column sites text check (json_type(sites) = 'object');
+
+update plans
+set sites = (
+	select json_group_object(sites.name, sites.id)
+	from sites
+	where sites.owner = plans.owner and sites.state <> 'DELETED');
+
+update ensembles
+set pilots = json_set(pilots, '$.site_id', coalesce((
+	select max(sites.id)
+	from sites
+	where sites.owner = ensembles.owner and sites.name = pilots ->> '$.site' and sites.state <> 'DELETED'), 0));

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/access"
+)
+
+// Every transaction is opened as somebody, and sees what they see.
+//
+// An Owner opens transactions for one owner: rows of others are not found, by id or by name, and are in no list. The
+// background work of corrald opens one for the owner that it works for, a request one for its caller (Caller). So code
+// need not remember to compare owners, and code that forgets shows nothing and changes nothing of another's.
+//
+// A Whole opens transactions that see the rows of all owners. It is a type of its own, which has only what the loops of
+// corrald need to find what they serve, what is counted, and what is forgotten; it finds nothing by name and changes
+// nothing that has an owner. Which packages may open one is in internal/archtest.
+//
+// Rows without an owner of their own belong to a row that has one: a job to its site. History, what nodes lost, what is
+// promised and spent is asked for by the id of such a row, which the caller has found first.
+
+// An Owner opens transactions that work for one owner. The zero value opens none.
+type Owner struct {
+	db       *DB
+	asker    string // whose names are meant
+	sees     string // the owner whose rows are seen; "" if all are
+	everyone bool   // an administrator asks, who sees all rows
+}
+
+// nobody is the owner of nothing: no owner's name begins so.
+const nobody = "-"
+
+// Owner returns what opens transactions for an owner.
+func (d *DB) Owner(name string) Owner {
+	return Owner{db: d, asker: name, sees: cmp.Or(name, nobody)}
+}
+
+// Shared returns what opens transactions for what has no owner's rows in it: packages and mirrors, which all owners
+// share, and the answers to requests.
+func (d *DB) Shared() Owner { return d.Owner(nobody) }
+
+// Caller returns what opens transactions for a request. An administrator's sees the rows of all owners.
+func (d *DB) Caller(c access.Caller) Owner {
+	o := d.Owner(c.Name)
+	if c.IsAdministrator() {
+		o.sees, o.everyone = "", true
+	}
+	return o
+}
+
+// Request is Caller for the caller of a request's context. Without one the transactions see nothing.
+func (d *DB) Request(ctx context.Context) Owner {
+	c, ok := access.From(ctx)
+	if !ok {
+		return d.Shared()
+	}
+	return d.Caller(c)
+}
+
+// View calls fn with a picture of the database that no Write changes meanwhile. It returns fn's error
+// as it is. Any attempt to write fails. The Tx is of no use after fn returns.
+func (o Owner) View(ctx context.Context, fn func(*Tx) error) error {
+	return o.db.view(ctx, now(), func(w *work) error { return fn(w.as(o)) })
+}
+
+// Write calls fn in the one write transaction and commits what it did on behalf of actor, which must not
+// be empty. If fn returns an error or panics, if a statement of its failed, or if ctx ends first,
+// nothing is changed; fn's error is returned as it is. An Unavailable error means that the database
+// could not begin or commit: nothing was changed either.
+//
+// Other Writes wait meanwhile, so fn must not wait for anything but the database, and never call Write.
+func (o Owner) Write(ctx context.Context, actor string, fn func(*Tx) error) error {
+	return o.db.write(ctx, now(), actor, func(w *work) error { return fn(w.as(o)) })
+}
+
+// Changed is that of a DB.
+func (o Owner) Changed(about Subject) <-chan struct{} { return o.db.Changed(about) }
+
+// as returns the transaction as an owner sees it.
+func (w *work) as(o Owner) *Tx {
+	return &Tx{work: w, asker: o.asker, sees: o.sees, everyone: o.everyone}
+}
+
+// Read returns what fn finds in one view of the database.
+func Read[T any](ctx context.Context, o Owner, fn func(*Tx) (T, error)) (found T, err error) {
+	err = o.View(ctx, func(tx *Tx) (err error) {
+		found, err = fn(tx)
+		return err
+	})
+	return found, err
+}
+
+// Done is the error of a change whose result is not needed.
+func Done[T any](_ T, err error) error { return err }
+
+// MayUse refuses what points at another object that its owner may not use. It is the only judge of that: an owner may
+// use what is their own. place is the field of the request that names the object.
+func MayUse(owner, place, name, of string) error {
+	if owner == of {
+		return nil
+	}
+	return corral.ErrorAt(corral.Forbidden, place, "%s is %s's, who alone may ask for anything new there", name, of)
+}
+
+// usable returns the site and the cluster that a new object of an owner points at, if the owner may use both.
+func (t *Tx) usable(owner string, site corral.SiteID, cluster corral.ClusterID) (s corral.Site, c corral.Cluster,
+	err error) {
+	if s, err = t.usableSite(owner, site); err == nil {
+		c, err = t.usableCluster(owner, cluster)
+	}
+	return s, c, err
+}
+
+// usableSite returns a site that an owner may use.
+func (t *Tx) usableSite(owner string, id corral.SiteID) (corral.Site, error) {
+	s, err := t.Site(id)
+	if err == nil {
+		err = MayUse(owner, "site", s.Name, s.Owner)
+	}
+	return s, err
+}
+
+// usableCluster returns a cluster that an owner may use.
+func (t *Tx) usableCluster(owner string, id corral.ClusterID) (corral.Cluster, error) {
+	c, err := t.Cluster(id)
+	if err == nil {
+		err = MayUse(owner, "cluster", c.Name, c.Owner)
+	}
+	return c, err
+}
