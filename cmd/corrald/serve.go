@@ -58,6 +58,10 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	if err != nil {
 		return err
 	}
+	db.OnAct(func(a store.Act) {
+		audit.Info("act", "actor", a.Actor, "owner", a.Owner, "object", a.Object, "id", a.Of, "event", a.Event,
+			"reason", a.Reason)
+	})
 	d, err := assemble(lg, audit, db, s, me)
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ func (s *sender) intend(ctx context.Context, w turn, a reconcile.Submit) (job co
 				return err
 			}
 		}
+		tx.Because(a.Why())
 		job, err = tx.CreateJob(job)
 		return err
 	})

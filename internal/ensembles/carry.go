@@ -133,6 +133,7 @@ func (c *carrier) ask(tx *store.Tx, row record.Ensemble, number int, walltime ti
 	if err := request.Place(&g, site, cluster, c.Machine); err != nil {
 		return err
 	}
+	tx.Because(fmt.Sprintf("ensemble %d needs machine %d", c.id, number))
 	_, err = tx.CreateGlidein(g)
 	return err
 }
@@ -166,13 +167,14 @@ func (c *carrier) begin(ctx context.Context, member int) error {
 	p, err := c.Runs.Prepare(ctx, row.Cluster, in)
 	switch corral.KindOf(err) {
 	case corral.Invalid, corral.Unsatisfiable, corral.NotFound:
-		return c.stands(ctx, row.Owner, member, record.Member{Standing: record.Rejected, Reason: err.Error()})
+		return c.stands(ctx, member, record.Member{Standing: record.Rejected, Reason: err.Error()})
 	}
 	if err != nil {
 		return err
 	}
 	var made corral.Run
-	err = c.db.Write(ctx, row.Owner, func(tx *store.Tx) error {
+	err = c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+		tx.Because(fmt.Sprintf("ensemble %d begins workflow %d", c.id, member))
 		if made, err = p.Insert(tx); err != nil {
 			return err
 		}
@@ -185,8 +187,8 @@ func (c *carrier) begin(ctx context.Context, member int) error {
 	return nil
 }
 
-func (c *carrier) stands(ctx context.Context, owner string, member int, as record.Member) error {
-	return c.db.Write(ctx, owner, func(tx *store.Tx) error { return c.stand(tx, member, as) })
+func (c *carrier) stands(ctx context.Context, member int, as record.Member) error {
+	return c.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return c.stand(tx, member, as) })
 }
 
 // stand notes how a workflow stands that was waiting. That it does so still is for whoever asks to have seen: nobody

@@ -26,7 +26,7 @@ func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
 	two.Follows = &first
 	var made []corral.Glidein
 	s.write(func(tx *store.Tx) (err error) {
-		made, err = ask(tx, s.plan, []plan.Pilot{one, two}, asking{s.plan.Sites, 1, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
+		made, err = ask(tx, s.plan, []plan.Pilot{one, two}, asking{at: s.plan.Sites, first: 1, machine: corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
 		return err
 	})
 	if made[0].Follows != 0 || made[1].Follows != made[0].ID || made[1].FollowsAfter != corral.Seconds(22*time.Hour) {
@@ -60,7 +60,7 @@ func TestAPilotFollowsOnlyOneBeforeIt(t *testing.T) {
 	for _, k := range []int{-1, 0, 7} {
 		q := plan.Pilot{Site: "local", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), Follows: &k}
 		err := storetest.All(s.db).Write(t.Context(), "ada", func(tx *store.Tx) error {
-			_, err := ask(tx, s.plan, []plan.Pilot{q}, asking{s.plan.Sites, 1, corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
+			_, err := ask(tx, s.plan, []plan.Pilot{q}, asking{at: s.plan.Sites, first: 1, machine: corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
 			return err
 		})
 		if err == nil || !strings.Contains(err.Error(), "which is not one before it") || len(s.pilots()) != 1 {

@@ -52,6 +52,7 @@ type asking struct {
 	at      map[string]corral.SiteID // the sites that the pilots name
 	first   int                      // number of the first pilot
 	machine corral.SiteQueue
+	why     string // after "pilot 1 of plan 2", in the history of each; empty: nothing
 }
 
 // ask creates the glideins of pilots of a plan, on behalf of its owner, and reserves what they cost.
@@ -85,6 +86,7 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, with asking) (all [
 		if err = request.Place(&g, site, cluster, with.machine); err != nil {
 			return nil, err
 		}
+		tx.Because(fmt.Sprintf("pilot %d of plan %d%s", first+i, row.ID, with.why))
 		if g, err = tx.CreateGlidein(g); err != nil {
 			return nil, err
 		}

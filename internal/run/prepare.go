@@ -204,10 +204,10 @@ func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 // Cluster is the one that the run is prepared for.
 func (p *Prepared) Cluster() corral.ClusterID { return p.row.Cluster }
 
-// Insert makes the run known: its row is written in tx, with tx's actor as the owner.
+// Insert makes the run known: its row is written in tx, for the owner for whom tx works.
 func (p *Prepared) Insert(tx *store.Tx) (corral.Run, error) {
 	row := p.row
-	row.Owner = tx.Actor()
+	row.Owner = tx.Owner()
 	row, err := tx.CreateRun(row)
 	row.Open = row.Options.Open
 	return row, err

@@ -184,7 +184,7 @@ func (k *scaler) ask(tx *store.Tx, o *look) (d Decision, err error) {
 			if o.refused[a.Site] != "" {
 				continue
 			}
-			err := k.create(tx, *o, a)
+			err := k.create(tx, *o, a, d.Report)
 			if err != nil && corral.KindOf(err) == corral.Internal {
 				return d, err
 			}

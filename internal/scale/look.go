@@ -352,8 +352,8 @@ func Check(s corral.Scale, sites []corral.Site, cluster corral.Cluster, machine 
 	return corral.ErrorAt(corral.Unsatisfiable, "sites", "none can give such workers: %s", strings.Join(said, "; "))
 }
 
-// create creates the glidein of a worker.
-func (k *scaler) create(tx *store.Tx, l look, a Ask) error {
+// create creates the glidein of a worker. why is the report of the decision.
+func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 	site, err := tx.Site(l.scale.SiteIDs[slices.Index(l.scale.Sites, a.Site)])
 	if err != nil {
 		return err
@@ -368,6 +368,7 @@ func (k *scaler) create(tx *store.Tx, l look, a Ask) error {
 		return err
 	}
 	g.Owner = l.scale.Owner
+	tx.Because(fmt.Sprintf("the scale of cluster %s: %s", l.cluster.Name, why))
 	_, err = tx.CreateGlidein(g)
 	return err
 }

@@ -52,7 +52,8 @@ type DB struct {
 	writer *sql.DB // exactly one connection: SQLite has one writer, so queue for it here, not by busy errors
 	reader *sql.DB
 
-	schedules string // folder of those that are too long for a row
+	schedules string    // folder of those that are too long for a row
+	onAct     func(Act) // nil: none is told of
 
 	mu      sync.Mutex                // guards what follows
 	waiting map[Subject]chan struct{} // closed and removed by a Write that changes the subject
@@ -180,6 +181,7 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*wo
 		w.touched[Subject{}] = true
 		d.notify(w.touched)
 	}
+	d.tell(w)
 	return nil
 }
 

@@ -99,6 +99,7 @@ func (t *Tx) record(list ...corral.Entry) error {
 	// Whatever the rule has set: all entries of a transaction have its time and its actor.
 	for _, e := range list {
 		e.At, e.Actor = t.now, t.actor
+		t.acted(e)
 		if _, err := entries.insert(t, e); err != nil {
 			return fmt.Errorf("recording %s of %s %d: %w", e.Event, e.Object, e.Of, err)
 		}

@@ -77,7 +77,7 @@ func (tb table[T]) create(t *Tx, row T, state string, then ...corral.Entry) (T, 
 	for i := range then {
 		then[i].Of = id // it had none when the lines were written
 	}
-	if err := t.record(append([]corral.Entry{corral.Created(tb.noun, id, state)}, then...)...); err != nil {
+	if err := t.record(append([]corral.Entry{t.created(tb.noun, id, state)}, then...)...); err != nil {
 		return none, err
 	}
 	row, err = tb.one(t, id, "id = ?", id)

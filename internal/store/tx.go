@@ -30,6 +30,8 @@ type work struct {
 	now     time.Time
 	actor   string
 	wrote   bool
+	why     string           // something is created, in its history
+	acts    []Act            // of corrald itself
 	touched map[Subject]bool // what was written about
 	broken  error            // the first failure of the database: a half-done method must not be committed
 }
