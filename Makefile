@@ -48,8 +48,9 @@ site_files = $(shell grep -l '^//go:build sites$$' $(tests))
 site_tests = $(call names_in,$(site_files))
 soak_files = $(shell grep -lE '^//go:build .*soak' $(tests))
 # Of them, those that compute for minutes in one goroutine: the race detector would make them ten times slower. It is in
-# their packages' other tests.
-counting_files = $(filter planner/% profile/% sim/% workflow/% bench/evidence/% bench/schedules/%,$(soak_files))
+# their packages' other tests. Those that have the tag sites, too, are among the others.
+counting_files = $(filter-out $(site_soak_files),$(filter planner/% profile/% sim/% workflow/% bench/evidence/% bench/schedules/%,$(soak_files)))
+site_soak_files = $(shell grep -lE '^//go:build sites && soak$$' $(tests))
 daemon_files = $(filter-out $(counting_files),$(soak_files))
 # Those that make networks or mount file systems, which an ordinary user may not.
 refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|newHeaded|"mount"|newMachine' $(site_files) $(soak_files))))
