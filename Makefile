@@ -23,11 +23,18 @@ export FAULTS ?= one
 export SITES ?= 2
 export PLANS ?= 4
 
+# Without the Go that go.mod requires, whatever needs Go fails at once, with one sentence.
+without_go := help clean htcondor slurm prometheus peers networks debian
+ifneq ($(filter-out $(without_go),$(MAKECMDGOALS)),)
+go_problem := $(shell scripts/goversion '$(GO)')
+$(if $(go_problem),$(error $(go_problem)))
+endif
+
 # Programs and tests do not know where they were built: another clone of the same commit finds them in Go's cache.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
 # The race detector needs a C compiler with its headers. Without one, everything is built and tested without both.
-compiler := $(shell set -- $$($(GO) env CC); echo '\#include <stdlib.h>' | "$$@" -x c -E - >/dev/null 2>&1 && echo yes)
+compiler := $(shell set -- $$($(GO) env CC 2>/dev/null); echo '\#include <stdlib.h>' | "$$@" -x c -E - >/dev/null 2>&1 && echo yes)
 ifeq ($(compiler),)
 export CGO_ENABLED := 0
 endif
