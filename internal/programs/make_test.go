@@ -104,6 +104,34 @@ func TestMakeTakesOtherGo(t *testing.T) {
 	}
 }
 
+// scripts/fresh says what it needs before it does anything, and does nothing if a part of that is missing.
+func TestFreshSaysFirstWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	top, err := programs.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, folder := machine(t, "echo go version go1.19.8 linux/amd64"), filepath.Join(t.TempDir(), "fresh")
+	cmd := exec.Command(filepath.Join(top, "scripts/fresh"))
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "CORRAL_FRESH="+folder)
+	said, err := cmd.CombinedOutput()
+	lines := strings.Split(string(said), "\n")
+	if cmd.ProcessState.ExitCode() != 1 || lines[0] != "scripts/fresh needs, beyond a bare Debian:" {
+		t.Errorf("%v, want status 1; output\n%s", err, said)
+	}
+	for _, need := range []string{"root", "namespaces", "programs", "debootstrap", "disk", "memory"} {
+		if !regexp.MustCompile(`(?m)^  (ok     |MISSING)  ` + need + ` +\S`).Match(said) {
+			t.Errorf("nothing is said of %s in\n%s", need, said)
+		}
+	}
+	if want := "  MISSING  Go          Corral needs Go " + goOfModule(t) + " or newer, and " + bin + "/go is Go 1.19.8: "; !strings.Contains(string(said), want) {
+		t.Errorf("want %q in\n%s", want, said)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s: %v, want none", folder, err)
+	}
+}
+
 // goOfModule is the version of Go that go.mod requires.
 func goOfModule(t *testing.T) string {
 	t.Helper()
