@@ -147,7 +147,7 @@ fresh: ## make demo and make test on a throw-away Debian with nothing but Go, ma
 
 test-all: test test-sites test-more ## both, and the longer checks, one round each
 
-test-more: test-properties test-soak test-fuzz test-arm64 ## the longer checks alone; make -k goes on after a failure
+test-more: test-properties test-soak test-fuzz test-arm64 ## the longer checks alone, some with published data (CONTRIBUTING.md); make -k goes on after a failure
 
 test-long: ## all rounds of everything that may differ from one to the next; it takes hours
 	$(MAKE) test-properties CASES=10000
