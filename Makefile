@@ -23,11 +23,18 @@ export FAULTS ?= one
 export SITES ?= 2
 export PLANS ?= 4
 
+# Without the Go that go.mod requires, whatever needs Go fails at once, with one sentence.
+without_go := help clean htcondor slurm prometheus peers networks debian
+ifneq ($(filter-out $(without_go),$(MAKECMDGOALS)),)
+go_problem := $(shell scripts/goversion '$(GO)')
+$(if $(go_problem),$(error $(go_problem)))
+endif
+
 # Programs and tests do not know where they were built: another clone of the same commit finds them in Go's cache.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
 # The race detector needs a C compiler with its headers. Without one, everything is built and tested without both.
-compiler := $(shell set -- $$($(GO) env CC); echo '\#include <stdlib.h>' | "$$@" -x c -E - >/dev/null 2>&1 && echo yes)
+compiler := $(shell set -- $$($(GO) env CC 2>/dev/null); echo '\#include <stdlib.h>' | "$$@" -x c -E - >/dev/null 2>&1 && echo yes)
 ifeq ($(compiler),)
 export CGO_ENABLED := 0
 endif
@@ -48,8 +55,9 @@ site_files = $(shell grep -l '^//go:build sites$$' $(tests))
 site_tests = $(call names_in,$(site_files))
 soak_files = $(shell grep -lE '^//go:build .*soak' $(tests))
 # Of them, those that compute for minutes in one goroutine: the race detector would make them ten times slower. It is in
-# their packages' other tests.
-counting_files = $(filter planner/% profile/% sim/% workflow/% bench/evidence/% bench/schedules/%,$(soak_files))
+# their packages' other tests. Those that have the tag sites, too, are among the others.
+counting_files = $(filter-out $(site_soak_files),$(filter planner/% profile/% sim/% workflow/% bench/evidence/% bench/schedules/%,$(soak_files)))
+site_soak_files = $(shell grep -lE '^//go:build sites && soak$$' $(tests))
 daemon_files = $(filter-out $(counting_files),$(soak_files))
 # Those that make networks or mount file systems, which an ordinary user may not.
 refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|newHeaded|"mount"|newMachine' $(site_files) $(soak_files))))
@@ -139,7 +147,7 @@ fresh: ## make demo and make test on a throw-away Debian with nothing but Go, ma
 
 test-all: test test-sites test-more ## both, and the longer checks, one round each
 
-test-more: test-properties test-soak test-fuzz test-arm64 ## the longer checks alone; make -k goes on after a failure
+test-more: test-properties test-soak test-fuzz test-arm64 ## the longer checks alone, some with published data (CONTRIBUTING.md); make -k goes on after a failure
 
 test-long: ## all rounds of everything that may differ from one to the next; it takes hours
 	$(MAKE) test-properties CASES=10000

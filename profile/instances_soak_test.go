@@ -11,13 +11,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/corral-pilot/corral/internal/datasets"
 	"github.com/corral-pilot/corral/profile"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/wfformat"
 )
-
-// allInstances may lie beside the repository: 88 published executions of production workflows (WfInstances).
-const allInstances = "../../shared/data/wfinstances"
 
 // applications are those of which there are five runs or more.
 var applications = []string{
@@ -43,10 +41,10 @@ func readInstance(t *testing.T, file string) *workflow.Workflow {
 	return wf
 }
 
-// ofApplication returns the profile of all runs of an application.
-func ofApplication(t *testing.T, app string) *profile.Profile {
+// ofApplication returns the profile of all runs of an application in a folder of published executions.
+func ofApplication(t *testing.T, dir, app string) *profile.Profile {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(allInstances, app, "*.json.gz"))
+	files, err := filepath.Glob(filepath.Join(dir, app, "*.json.gz"))
 	if err != nil || len(files) < 5 {
 		t.Fatalf("%s has %d runs, %v", app, len(files), err)
 	}
@@ -68,13 +66,11 @@ func ofApplication(t *testing.T, app string) *profile.Profile {
 // applications, and hardly larger for any.
 func TestEstimatesBeatTheMean(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat(allInstances); err != nil {
-		return
-	}
+	dir := datasets.Path(t, datasets.Instances)
 	var changes []float64
 	for _, app := range applications {
 		var wrong, byMean, actual float64
-		for _, s := range profile.Validate(ofApplication(t, app), nil) {
+		for _, s := range profile.Validate(ofApplication(t, dir, app), nil) {
 			wrong, byMean, actual = wrong+s.Wrong, byMean+s.WrongByMean, actual+s.Actual
 		}
 		t.Logf("%-20s error %5.1f %% of the runtime, by the mean %5.1f %%: %+5.1f %%",

@@ -10,7 +10,7 @@ import (
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
 	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task"},
-	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", "sim/queue", root},
+	{"condor", "condor/eventlog", "condor/transfer", "internal/datasets", "internal/slurm/step", "internal/slurm/submission", "sim/queue", root},
 	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/firstfit", "internal/hedge", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
 	{"api", "embedded/executor", "embedded/link", "ensemble", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "internal/ranking", "selection/ads", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job", "sim/advertiser", "sim/market", "planner/slotted"},
@@ -34,6 +34,7 @@ var edges = map[string]map[string]string{
 	"dag":                 {},
 	"embedded":            {}, // its tests are of all its rooms together
 	"internal/cgroup":     {},
+	"internal/datasets":   {"internal/programs": "finds the top of the repository"},
 	"internal/descriptor": {},
 	"internal/disk":       {},
 	"internal/fault":      {},

@@ -3,6 +3,7 @@ package archtest
 import (
 	"bytes"
 	"go/ast"
+	"go/build/constraint"
 	"go/token"
 	"io/fs"
 	"os"
@@ -97,6 +98,29 @@ func TestNothingIsSkipped(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestShortTestsNeedNoData: make test runs in a clone with nothing beside it. What reads published data has the build
+// tag soak, and finds them by internal/datasets.
+func TestShortTestsNeedNoData(t *testing.T) {
+	const data = "internal/datasets"
+	long := func(f sourceFile) bool {
+		return slices.ContainsFunc(f.ast.Comments, func(c *ast.CommentGroup) bool {
+			x, err := constraint.Parse(c.List[0].Text)
+			return err == nil && !x.Eval(func(tag string) bool { return tag != "soak" })
+		})
+	}
+	for _, f := range source(t, func(f sourceFile) bool { return f.pkg != data && !long(f) }) {
+		if ours, _ := f.imports(); slices.Contains(ours, data) {
+			t.Errorf("%s imports %s: it has to have the build tag soak", f.name, data)
+		}
+	}
+	outside := "../" + "shared/"
+	for _, f := range source(t, func(f sourceFile) bool { return f.isTest && f.pkg != data }) {
+		if bytes.Contains(f.text, []byte(outside)) {
+			t.Errorf("%s names %s: tests find data by %s", f.name, outside, data)
+		}
 	}
 }
 

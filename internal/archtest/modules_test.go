@@ -42,7 +42,7 @@ var homes = map[string]home{
 }
 
 // testKits are production packages that exist for tests: they may import what tests may.
-var testKits = []string{"gridsite/gridsitetest", "internal/store/storetest"}
+var testKits = []string{"gridsite/gridsitetest", "internal/datasets", "internal/store/storetest"}
 
 // direct returns the modules that go.mod requires for code of ours.
 func direct(t *testing.T) []string {

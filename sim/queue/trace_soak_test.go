@@ -3,24 +3,17 @@
 package queue_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/datasets"
 	"github.com/corral-pilot/corral/sim/queue"
 )
 
-// allOfKTH may lie beside the repository: 28,476 jobs of eleven months.
-const allOfKTH = "../../../shared/data/swf/KTH-SP2-1996-2.1-cln.swf.gz"
-
-// All of KTH-SP2 on its 100 processors. The trace's own waits (mean 15,296 s, median 300 s, 0.9 quantile 36,300 s) are
+// All of KTH-SP2, 28,476 jobs of eleven months, on its 100 processors. The trace's own waits (mean 15,296 s, median 300 s, 0.9 quantile 36,300 s) are
 // longer: the real scheduler did not run as EASY with these requested times does alone.
 func TestAllOfKTH(t *testing.T) {
-	if _, err := os.Stat(allOfKTH); err != nil {
-		t.Log(err)
-		return
-	}
-	jobs := jobsOf(t, allOfKTH)
+	jobs := jobsOf(t, datasets.Path(t, datasets.KTH))
 	asReference(t, jobs, 100)
 	for policy, want := range map[queue.Policy]figures{
 		queue.FCFS:         {353943, 409486, 756582},

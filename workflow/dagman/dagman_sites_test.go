@@ -31,8 +31,8 @@ import (
 // A condor is a real HTCondor without daemons: its tools, and a folder of DAGs that they may write into.
 type condor struct{ release, folder string }
 
-// newCondor copies the published DAGs into a folder of the tools' user, which is not root.
-func newCondor(t *testing.T) condor {
+// newCondor copies DAGs into a folder of the tools' user, which is not root.
+func newCondor(t *testing.T, from string) condor {
 	t.Helper()
 	cmd := exec.Command("../../scripts/htcondor")
 	cmd.Stderr = os.Stderr
@@ -49,7 +49,7 @@ func newCondor(t *testing.T) condor {
 			t.Error(err)
 		}
 	})
-	if err := os.CopyFS(c.folder, os.DirFS(published)); err != nil {
+	if err := os.CopyFS(c.folder, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
 	config := fmt.Sprintf("RELEASE_DIR = %s\nLOCAL_DIR = %s\nLOG = %[2]s\nDAGMAN_USE_JOIN_NODES = False\n", c.release, c.folder)
@@ -101,6 +101,12 @@ func (c condor) run(t *testing.T, dir, tool string, args ...string) string {
 	}
 	out, _ := cmd.CombinedOutput() // its exit status says how the jobs ended, which did not run
 	return string(out)
+}
+
+func (c condor) version(t *testing.T) string {
+	t.Helper()
+	version, _, _ := strings.Cut(c.run(t, c.folder, "condor_version"), "\n")
+	return version
 }
 
 // logOf is where condor_dagman writes its log: beside the DAG that the arguments name.
@@ -182,48 +188,45 @@ func asDAGMan(wf *workflow.Workflow) graph {
 	return g
 }
 
-// TestAsTheRealDAGMan reads each published DAG with the real condor_dagman: it refuses what Read refuses, and sees
+// TestAsTheRealDAGMan reads each of our own DAGs with the real condor_dagman: it refuses what Read refuses, and sees
 // the same graph.
 func TestAsTheRealDAGMan(t *testing.T) {
 	t.Parallel()
-	c := newCondor(t)
-	version, _, _ := strings.Cut(c.run(t, c.folder, "condor_version"), "\n")
-	for _, dir := range []string{"default_log", "node_dir", "noop_node"} { // of nodes; DAGMan goes there
-		c.write(t, "job_dagman_"+dir+"-subdir/folder", "")
-	}
-	names, err := filepath.Glob(published + "/*.dag")
-	more, err2 := filepath.Glob(published + "/*/*.dag")
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	newCondor(t, own).compare(t, own, "empty.dag")
+}
+
+// compare reads each .dag below a folder, which was copied, with both DAGMans. One of them may have no nodes, which is
+// an error of ours alone.
+func (c condor) compare(t *testing.T, folder, empty string) {
+	t.Helper()
+	version := c.version(t)
 	limit := make(chan struct{}, 16) // it spends its time waiting for itself
 	var all sync.WaitGroup
-	for _, name := range append(names, more...) {
-		name = strings.TrimPrefix(name, published+"/")
+	eachDAG(t, folder, func(name string) {
 		all.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
 			theirs, ours := c.graph(t, name, version), graph{}
-			wf, _, err := readPublished(name)
+			wf, _, err := readIn(folder, name)
 			if err == nil {
 				ours = asDAGMan(wf)
 			}
-			if name == "job_dagman_noop_node-dummy.dag" { // it has no nodes, and nothing to run is an error of ours
+			if name == empty {
 				ours.taken = true
 			}
 			if diff := cmp.Diff(theirs, ours, cmp.AllowUnexported(graph{})); diff != "" {
 				t.Errorf("%s: %v (-condor_dagman +Read):\n%s", name, err, diff)
 			}
 		})
-	}
+	})
 	all.Wait()
 }
 
-// TestStructuresAsTheRealDAGMan has the real condor_dagman read those DAGs that are not published.
+// TestStructuresAsTheRealDAGMan has the real condor_dagman read the DAGs that the tests of Read have in tables.
 func TestStructuresAsTheRealDAGMan(t *testing.T) {
 	t.Parallel()
-	c := newCondor(t)
-	version, _, _ := strings.Cut(c.run(t, c.folder, "condor_version"), "\n")
+	c := newCondor(t, own)
+	version := c.version(t)
 	dir := func(i int) string { return fmt.Sprintf("structure%d", i) }
 	for i, s := range structures {
 		for name, text := range withJobs(s.files) {
@@ -256,7 +259,7 @@ func TestStructuresAsTheRealDAGMan(t *testing.T) {
 // TestAsTheRealCondorSubmit has the real condor_submit make jobs of each description.
 func TestAsTheRealCondorSubmit(t *testing.T) {
 	t.Parallel()
-	c := newCondor(t)
+	c := newCondor(t, own)
 	for name, text := range beside {
 		c.write(t, name, text)
 	}
@@ -277,7 +280,7 @@ func TestAsTheRealCondorSubmit(t *testing.T) {
 // what the tasks are.
 func TestWhatTheRealOnesRead(t *testing.T) {
 	t.Parallel()
-	c := newCondor(t)
+	c := newCondor(t, own)
 	odd := []string{"", "a b", "it's", `"q"`, `\`, `\"`, "$(JOB)", "$$(Memory)", "$", "a;b=c", "é", "#", "'"}
 	wf := &workflow.Workflow{Name: "it's $odd"}
 	for i := range 4 {
@@ -303,7 +306,7 @@ func TestWhatTheRealOnesRead(t *testing.T) {
 	for file, text := range files {
 		c.write(t, file, text)
 	}
-	version, _, _ := strings.Cut(c.run(t, c.folder, "condor_version"), "\n")
+	version := c.version(t)
 	want := graph{[]string{"t_0", "t_1", "t_2", "t_3"}, []string{"t_0 -> t_1", "t_0 -> t_2"}, true}
 	if diff := cmp.Diff(want, c.graph(t, name, version), cmp.AllowUnexported(graph{})); diff != "" {
 		t.Errorf("the graph (-want +condor_dagman):\n%s", diff)

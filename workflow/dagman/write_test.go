@@ -519,30 +519,3 @@ func TestWriteFinalWithRetries(t *testing.T) {
 		t.Errorf("written and read (-want +got):\n%s\n%s", diff, files)
 	}
 }
-
-// Published DAGs, written and read.
-func TestWriteRoundTripsPublished(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{
-		"job_dagman_splice-J-one.dag", "job_dagman_final-F.dag", "job_dagman_rm.dag", "job_dagman_splice-cat.dag",
-		"job_dagman_abort-final-A.dag", "job_dagman_node_prio.dag", "job_dagman_splice_connect-B.dag",
-	} {
-		wf, _, err := readPublished(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files := folder{}
-		if err := dagman.Write(wf, files.create); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		again, _, err := read(files[files.dag()], files)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if diff := cmp.Diff(normal(wf), normal(again), workflows()...); diff != "" {
-			t.Errorf("%s: written and read (-want +got):\n%s", name, diff)
-		}
-	}
-}
