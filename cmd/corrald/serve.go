@@ -16,11 +16,13 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/internal/condorpool"
+	"github.com/corral-pilot/corral/internal/dbcheck"
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/ensembles"
@@ -44,7 +46,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	if err != nil {
 		return err
 	}
-	db, err := store.Open(ctx, s.layout.Database())
+	db, err := openDatabase(ctx, lg, s.layout.Database())
 	if err != nil {
 		return err
 	}
@@ -86,8 +88,25 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	return d.serve(ctx, listener, front)
 }
 
+// openDatabase opens the database, which checks it, and logs how long that took.
+func openDatabase(ctx context.Context, lg *slog.Logger, path string) (*store.DB, error) {
+	began := time.Now()
+	db, err := store.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := dbcheck.Read(path)
+	if err != nil || r.At.Before(began) {
+		lg.Info("the check of the database goes on", "database", path)
+		return db, nil
+	}
+	lg.Info("the database was checked and is whole", "database", path, "took", time.Since(began))
+	return db, nil
+}
+
 // A daemon is corrald's parts.
 type daemon struct {
+	db       *store.DB
 	clusters *gate.Clusters
 	engine   *engine.Engine
 	runs     *run.Manager
@@ -147,6 +166,7 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 		return nil, err
 	}
 	return &daemon{
+		db:       db,
 		clusters: clusters,
 		engine: engine.New(lg, db, clusters, engine.Config{
 			Key: key, Address: port, Reach: way, Prober: prober, Catalog: catalog, Supply: s.supply,
@@ -215,6 +235,12 @@ func (d *daemon) serve(ctx context.Context, socket net.Listener, others *front) 
 			}
 		})
 	}
+	parts.Go(func() { // first its sentence, then the failures of those who write
+		if err := d.db.Guard(inner); err != nil {
+			cancel(err)
+			_ = d.db.Seal() // the error of a file that is gone says nothing more
+		}
+	})
 	part("worker port", d.port.serve)
 	part("mirror", d.mirror.serve)
 	part("metrics", d.metrics.serve)

@@ -11,7 +11,7 @@ import (
 var layers = [][]string{
 	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", "sim/queue", root},
-	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/firstfit", "internal/hedge", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
+	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/dbcheck", "internal/execution", "internal/firstfit", "internal/hedge", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
 	{"api", "embedded/executor", "embedded/link", "ensemble", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "internal/ranking", "selection/ads", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job", "sim/advertiser", "sim/market", "planner/slotted"},
 	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/greedy", "planner/moga", "planner/virtual"},
@@ -176,10 +176,11 @@ var edges = map[string]map[string]string{
 		"internal/queueing": "how early to submit a successor",
 		"resubmit":          "the rule for another attempt", root: "the world",
 	},
-	"internal/runas": {root: "error kinds"},
+	"internal/dbcheck": {"internal/input": "bounds what it reads"},
+	"internal/runas":   {root: "error kinds"},
 	"internal/usage": {root: "ids of jobs"},
 	"internal/store": {
-		"internal/fault": "the door", "ensemble/record": "ensembles",
+		"internal/fault": "the door", "ensemble/record": "ensembles", "internal/dbcheck": "keeps what checks find",
 		"account": "tokens", "cost": "ledgers", "internal/access": "whose objects a transaction sees", "internal/disk": "locks the database",
 		"internal/usage": "what was held and taken", root: "what it stores, and the rules by which it changes",
 	},
@@ -227,6 +228,7 @@ var edges = map[string]map[string]string{
 		"ensemble/record": "ends ensembles",
 		"api":             "asks corrald", "internal/descriptor": "what corrald is not to have",
 		"internal/input": "opens files of a user whom root examines", "internal/order": "tells worker jobs from others",
+		"internal/dbcheck": "what the last check of the database found",
 		"internal/runas":   "as whom root starts it",
 		"internal/version": "compares programs", "internal/xdg": "where it lives", root: "error kinds",
 	},
@@ -560,6 +562,7 @@ var edges = map[string]map[string]string{
 		"internal/store": "says what changed", root: "sites, glideins, runs",
 	},
 	"internal/metrics": {
+		"internal/dbcheck": "what the last check of the database found",
 		"credential": "until when credentials are good", "internal/pause": "before another look", "internal/store": "what is there, and its history", root: "states, phases",
 	},
 	"internal/server/usages": {
@@ -661,7 +664,7 @@ var edges = map[string]map[string]string{
 		"embedded/wire": "the port's certificate", "gridsite": "its own address", "gridsite/fork": "wires it",
 		"gridsite/headnode": "wires it", "gridsite/local": "wires it", "gridsite/slurm": "wires it",
 		"gridsite/ssh": "wires it", "internal/condorpool": "wires it", "internal/depot": "wires it",
-		"internal/backup": "verbs of admin", "internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
+		"internal/backup": "verbs of admin", "internal/dbcheck": "says how the check ended", "internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
 		"internal/gate": "wires it", "internal/metrics": "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
 		"internal/reach": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it", "internal/stream": "wires it",
