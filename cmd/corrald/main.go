@@ -27,6 +27,7 @@ import (
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/descriptor"
 	"github.com/corral-pilot/corral/internal/fault"
+	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
@@ -40,7 +41,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "corrald: "+err.Error())
 		os.Exit(api.ExitCode(err))
 	}
-	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
+	words := personal.NewWords(os.Stderr)
+	code := execute(ctx, os.Args, os.Stdout, words)
+	if code != 0 {
+		words.Say()
+	}
+	os.Exit(code)
 }
 
 // execute runs one command line and returns its exit code.

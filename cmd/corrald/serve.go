@@ -22,7 +22,6 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/internal/condorpool"
-	"github.com/corral-pilot/corral/internal/dbcheck"
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/engine"
 	"github.com/corral-pilot/corral/internal/ensembles"
@@ -95,12 +94,11 @@ func openDatabase(ctx context.Context, lg *slog.Logger, path string) (*store.DB,
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := dbcheck.Read(path)
-	if err != nil || r.At.Before(began) {
-		lg.Info("the check of the database goes on", "database", path)
-		return db, nil
+	if db.Checked() {
+		lg.Info("the database was checked and is whole", "database", path, "took", time.Since(began))
+	} else {
+		lg.Warn("the check of the database takes long and goes on while corrald serves", "database", path)
 	}
-	lg.Info("the database was checked and is whole", "database", path, "took", time.Since(began))
 	return db, nil
 }
 

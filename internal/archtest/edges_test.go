@@ -489,7 +489,7 @@ var edges = map[string]map[string]string{
 	},
 
 	"internal/backup": {
-		"api":           "what is told of backups",
+		"api":           "what is told of backups", "internal/dbcheck": "forgets what the check of the database of before found",
 		"internal/disk": "puts names on the disk", "internal/input": "bounds what is read", "internal/runas": "whose state it is",
 		"internal/store": "copies the database", "internal/version": "who wrote it", "internal/xdg": "where things are",
 		root: "error kinds",
@@ -664,7 +664,7 @@ var edges = map[string]map[string]string{
 		"embedded/wire": "the port's certificate", "gridsite": "its own address", "gridsite/fork": "wires it",
 		"gridsite/headnode": "wires it", "gridsite/local": "wires it", "gridsite/slurm": "wires it",
 		"gridsite/ssh": "wires it", "internal/condorpool": "wires it", "internal/depot": "wires it",
-		"internal/backup": "verbs of admin", "internal/dbcheck": "says how the check ended", "internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
+		"internal/backup": "verbs of admin", "internal/descriptor": "what its jobs are not to have", "internal/engine": "wires it",
 		"internal/gate": "wires it", "internal/metrics": "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
 		"internal/reach": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it", "internal/stream": "wires it",

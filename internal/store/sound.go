@@ -268,6 +268,12 @@ func (d *DB) inPlace() error {
 	return nil
 }
 
+// Path is the file of the database.
+func (d *DB) Path() string { return d.places[0].path }
+
+// Checked reports whether all pages had been checked when Open returned; else Guard reports what is found.
+func (d *DB) Checked() bool { return d.checking == nil }
+
 // Seal has each Write from now on fail; one that has begun ends first. It is for a database whose file is gone.
 func (d *DB) Seal() error { return d.writer.Close() }
 
