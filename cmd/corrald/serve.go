@@ -41,7 +41,7 @@ import (
 // serve runs corrald until ctx ends. Its parts end in the reverse order of their need: first the API,
 // then what acts, last the database.
 func serve(ctx context.Context, lg *slog.Logger, s settings) error {
-	me, err := settle(&s)
+	me, err := settle(s)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task"},
+	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/spelling", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/slurm/step", "internal/slurm/submission", "sim/queue", root},
 	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/dbcheck", "internal/execution", "internal/firstfit", "internal/hedge", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
@@ -44,6 +44,7 @@ var edges = map[string]map[string]string{
 	"internal/proc":       {},
 	"internal/programs":   {},
 	"internal/resend":     {},
+	"internal/spelling":   {},
 	"internal/version":    {},
 	"internal/xdg":        {},
 	"resubmit":            {},
@@ -178,7 +179,7 @@ var edges = map[string]map[string]string{
 	},
 	"internal/dbcheck": {"internal/input": "bounds what it reads"},
 	"internal/runas":   {root: "error kinds"},
-	"internal/usage": {root: "ids of jobs"},
+	"internal/usage":   {root: "ids of jobs"},
 	"internal/store": {
 		"internal/fault": "the door", "ensemble/record": "ensembles", "internal/dbcheck": "keeps what checks find",
 		"account": "tokens", "cost": "ledgers", "internal/access": "whose objects a transaction sees", "internal/disk": "locks the database",
@@ -489,7 +490,7 @@ var edges = map[string]map[string]string{
 	},
 
 	"internal/backup": {
-		"api":           "what is told of backups", "internal/dbcheck": "forgets what the check of the database of before found",
+		"api": "what is told of backups", "internal/dbcheck": "forgets what the check of the database of before found",
 		"internal/disk": "puts names on the disk", "internal/input": "bounds what is read", "internal/runas": "whose state it is",
 		"internal/store": "copies the database", "internal/version": "who wrote it", "internal/xdg": "where things are",
 		root: "error kinds",
@@ -563,7 +564,7 @@ var edges = map[string]map[string]string{
 	},
 	"internal/metrics": {
 		"internal/dbcheck": "what the last check of the database found",
-		"credential": "until when credentials are good", "internal/pause": "before another look", "internal/store": "what is there, and its history", root: "states, phases",
+		"credential":       "until when credentials are good", "internal/pause": "before another look", "internal/store": "what is there, and its history", root: "states, phases",
 	},
 	"internal/server/usages": {
 		"api": "the contract", "internal/rest": "answers requests", "internal/store": "what was held and taken",
@@ -634,8 +635,9 @@ var edges = map[string]map[string]string{
 		"workflow": "published ones", "workflow/format": "reads them", root: "waits, resources, seconds",
 	},
 	"cmd/corral": {
-		"credential": "whether a site's have expired",
-		"ensemble":   "verb ensemble", "internal/prospect": "verb ensemble", "ensemble/record": "verb ensemble",
+		"internal/spelling": "which command was meant",
+		"credential":        "whether a site's have expired",
+		"ensemble":          "verb ensemble", "internal/prospect": "verb ensemble", "ensemble/record": "verb ensemble",
 		"internal/booking": "verb slots", "planner/besteffort": "verb slots", "planner/moga": "verb slots",
 		"planner/slotted": "verb slots", "sim/advertiser": "verb slots", "slot": "verb slots", "internal/queueing": "verb site wait", "internal/replica": "verb site slots", "internal/ranking": "verb site rank", "internal/baseline": "verb profile baseline", "planner/portfolio": "flag --compare", "planner/virtual": "flag --start-by", "sim/market": "verb site price",
 		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
@@ -653,6 +655,7 @@ var edges = map[string]map[string]string{
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
+		"internal/spelling":  "which setting was meant",
 		"internal/ensembles": "carries ensembles out",
 		"internal/fault":     "the door",
 		"internal/access":    "names of owners",
