@@ -1,8 +1,14 @@
 package main
 
 // What would keep corrald from starting is found before anything is changed. Each start begins with it, and
-// --check-config does nothing else: so both refuse the same, with the same sentence and the same exit code. What happens
-// between the two, and damage of the database, only the start itself finds.
+// --check-config does nothing else: so both refuse the same, with the same sentence and the same exit code. A check that
+// only one of the two made would sooner or later say yes where the other says no.
+//
+// What happens between the two, and damage of the database, only the start itself finds. Hence the start still handles
+// each error here, such as that of a port which another program has taken in the meantime.
+//
+// Kinds of errors: Invalid is what another value of the setting cures. Conflict and Failed are states of the machine,
+// which the same settings outlast: a port that is taken, a disk that is full. Forbidden is what would be unsafe.
 
 import (
 	"context"
@@ -32,13 +38,17 @@ import (
 )
 
 // foresee looks at everything outside corrald that a start needs, as the user as whom corrald will run, and changes
-// nothing. It reads the pilot binary, which may be where only root can read. Notes are what somebody should know although
-// corrald would start.
+// nothing. It reads the pilot binary, which may be where only root can read. Notes are what somebody should know
+// although corrald would start.
+//
+// The order is that of the start, so that the first finding is the one that a start would meet first. Sockets and ports
+// come last: a corrald that runs with the same state has them, and is no reason to call the settings wrong. If it is a
+// start that finds such a corrald, opening the database refuses it, and names the process.
 func foresee(ctx context.Context, s *settings) (notes []string, err error) {
-	if s.user, err = findUser(*s); err != nil {
+	if s.runAs.User, err = findUser(*s); err != nil {
 		return nil, err
 	}
-	if err := personal.CheckSockets(s.layout, s.user); err != nil {
+	if err := personal.CheckSockets(s.layout, s.runAs.User); err != nil {
 		return nil, err
 	}
 	if s.binary, err = readPilot(s.pilot); err != nil {
@@ -54,8 +64,8 @@ func foresee(ctx context.Context, s *settings) (notes []string, err error) {
 		return nil, corral.ErrorAt(corral.Invalid, "--state", "%w", err)
 	}
 	if holder != 0 {
-		return []string{fmt.Sprintf("corrald runs already with this state (process %d), so sockets and ports were not tried",
-			holder)}, nil
+		const note = "corrald runs already with this state (process %d), so sockets and ports were not tried"
+		return []string{fmt.Sprintf(note, holder)}, nil
 	}
 	if err := checkSockets(s.layout.Socket, s.layout.Worker); err != nil {
 		return nil, err
@@ -65,7 +75,7 @@ func foresee(ctx context.Context, s *settings) (notes []string, err error) {
 
 // findUser finds as whom corrald is to run. A state that is another user's is not for root to serve.
 func findUser(s settings) (runas.User, error) {
-	u, err := runas.Find(s.runAs)
+	u, err := runas.Find(s.runAs.name)
 	if err != nil {
 		return u, corral.ErrorAt(corral.KindOf(err), "--run-as", "%w", err)
 	}
@@ -94,11 +104,12 @@ func checkDirs(s settings) error {
 		{"--state", s.layout.State}, {"--cache", s.layout.Cache}, {"--data", s.layout.Data},
 		{"--socket", filepath.Dir(s.layout.Socket)}, {"--worker-socket", filepath.Dir(s.layout.Worker)},
 	} {
-		if err := s.user.MayMake(d.path); err != nil {
+		if err := s.runAs.MayMake(d.path); err != nil {
 			return corral.ErrorAt(corral.KindOr(err, corral.Invalid), d.flag, "%w", err)
 		}
 		if !hasRoom(d.path) {
-			return corral.ErrorAt(corral.Failed, d.flag, "the disk of %s is full: make room, then start corrald again", d.path)
+			const full = "the disk of %s is full: make room, then start corrald again"
+			return corral.ErrorAt(corral.Failed, d.flag, full, d.path)
 		}
 	}
 	return nil
@@ -127,8 +138,8 @@ func roomIn(fsys unix.Statfs_t) bool {
 	return (fsys.Blocks == 0 || bytes >= leastRoom) && (fsys.Files == 0 || fsys.Ffree > 0)
 }
 
-// checkKeys reads the keys that are there, and checks that the database may be written. What is not there is made by the
-// start.
+// checkKeys reads the keys that are there, by the functions that a start reads them with, and checks that the database
+// may be written. What is not there is made by the start. Those functions make it, too, so they are not called then.
 func checkKeys(s settings) error {
 	for _, f := range []struct {
 		path string
@@ -141,7 +152,7 @@ func checkKeys(s settings) error {
 		if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if !s.user.May(runas.Read|runas.Write, f.path) {
+		if !s.runAs.May(runas.Read|runas.Write, f.path) {
 			return corral.ErrorAt(corral.Invalid, "--state", "%s may not be read and written by corrald's user", f.path)
 		}
 		if err := f.read(f.path); err != nil {
@@ -151,13 +162,14 @@ func checkKeys(s settings) error {
 	return nil
 }
 
-// checkCertificate reads the pair of --tls-listen, and refuses one that clients would refuse.
+// checkCertificate reads the pair of --tls-listen, and refuses one that clients would refuse. Root can read any key, so
+// corrald's user is asked first.
 func checkCertificate(s settings) error {
 	if s.central.listen == "" {
 		return nil
 	}
 	for _, f := range []struct{ flag, path string }{{"--tls-cert", s.central.cert}, {"--tls-key", s.central.key}} {
-		if _, err := os.Stat(f.path); err == nil && !s.user.May(runas.Read, f.path) {
+		if _, err := os.Stat(f.path); err == nil && !s.runAs.May(runas.Read, f.path) {
 			return corral.ErrorAt(corral.Invalid, f.flag, "%s may not be read by corrald's user", f.path)
 		}
 	}
@@ -189,9 +201,9 @@ func checkAudit(s settings) error {
 		return invalid("there is no folder %s: make it, and let corrald's user write there", dir)
 	case err == nil && info.IsDir():
 		return invalid("%s is a folder: name a file", file)
-	case err == nil && !s.user.May(runas.Write, file):
+	case err == nil && !s.runAs.May(runas.Write, file):
 		return invalid("%s may not be written by corrald's user", file)
-	case err != nil && !s.user.May(runas.Write|runas.Enter, dir):
+	case err != nil && !s.runAs.May(runas.Write|runas.Enter, dir):
 		return invalid("corrald's user may not make files in %s", dir)
 	}
 	return nil
@@ -207,8 +219,9 @@ func checkSockets(api, worker string) error {
 	return nil
 }
 
-// checkPorts opens each port, all at the same time, and closes them. The worker port may stay closed: corrald tries it
-// again until it is free.
+// checkPorts opens each port, all at the same time, and closes them: two settings that name the same port are found like
+// another program that has it. The worker port may stay closed: corrald tries it again until it is free, since pilots in
+// queues know no other address.
 func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
 	var opened []io.Closer
 	defer func() {
@@ -223,7 +236,7 @@ func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
 		if p.address == "" {
 			continue
 		}
-		l, err := tryPort(ctx, s.user, p.flag, p.address)
+		l, err := tryPort(ctx, s.runAs.User, p.flag, p.address)
 		if err == nil {
 			opened = append(opened, l)
 			continue
@@ -255,8 +268,8 @@ func tryPort(ctx context.Context, u runas.User, flag, address string) (net.Liste
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, corral.ErrorAt(corral.Invalid, flag, "%s is not an address of this machine", host)
 	case errors.Is(err, syscall.EACCES):
-		return nil, corral.ErrorAt(corral.Invalid, flag, "port %s is for root, or for programs with CAP_NET_BIND_SERVICE: "+
-			"name one from 1024 on", number)
+		return nil, corral.ErrorAt(corral.Invalid, flag, "port %s is for root, or for programs with "+
+			"CAP_NET_BIND_SERVICE: name one from 1024 on", number)
 	case noHost:
 		return nil, corral.ErrorAt(corral.Invalid, flag, "there is no host %q", host)
 	}

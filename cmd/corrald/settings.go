@@ -35,10 +35,9 @@ type leases struct{ task, job time.Duration }
 type settings struct {
 	layout xdg.Layout
 	worker endpoint
-	runAs  string
-	user   runas.User // of runAs; set by foresee, as is binary
+	runAs  identity
 	pilot  string
-	binary []byte // the pilot
+	binary []byte // the pilot; read by foresee
 	lease  leases
 	upkeep upkeep
 	cpus   int // of this machine, for the site local; 0: all
@@ -51,6 +50,12 @@ type settings struct {
 	mirror        endpoint
 	trusted       []packages.PublicKey // beside corrald's own key
 	supply        depot.Supply
+}
+
+// An identity is the user as whom corrald runs.
+type identity struct {
+	name       string // of --run-as; empty: the user who starts it
+	runas.User        // found by foresee
 }
 
 // An endpoint is a port that sites reach: that of workers, and that of the mirror from which they take packages.
@@ -92,7 +97,7 @@ func newSettings(c *cli.Context) (settings, error) {
 			Socket: c.String("socket"), Worker: c.String("worker-socket"),
 		},
 		worker: endpoint{c.String("worker-listen"), c.String("advertise")},
-		runAs:  c.String("run-as"),
+		runAs:  identity{name: c.String("run-as")},
 		pilot:  c.String("pilot"),
 		lease:  leases{c.Duration("lease"), c.Duration("job-lease")},
 		upkeep: upkeepOf(c),

@@ -1,8 +1,8 @@
 package main
 
-// Root's corrald gives up root before it opens anything of its own. What needs root comes first: foresee has read the pilot
-// binary, which may be where only root can read, and the directories of its user are made. After that there is no way
-// back: no file is opened and no job is started as root.
+// Root's corrald gives up root before it opens anything of its own. What needs root comes first: foresee has read the
+// pilot binary, which may be where only root can read, and the directories of its user are made. After that there is no
+// way back: no file is opened and no job is started as root.
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ import (
 // returns the name of the user whose process this is now. The sockets' directories are checked again, in case another
 // user made them in the meantime.
 func settle(s settings) (name string, err error) {
-	u := s.user
+	u := s.runAs.User
 	for _, dir := range s.layout.Dirs() {
 		if err := u.Make(dir); err != nil {
 			return "", err

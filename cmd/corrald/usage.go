@@ -1,7 +1,8 @@
 package main
 
-// Words for what is wrong on the command line and in the environment. What packages flag and cli say names functions and
-// types of theirs.
+// Words for what is wrong on the command line and in the environment. What packages flag and cli say names functions
+// and types of theirs, which tell people who run corrald nothing. Their errors have no types of their own, so their
+// texts are taken apart; a test gives each setting a bad value and looks for such names.
 
 import (
 	"net"
@@ -18,9 +19,10 @@ import (
 // How packages flag and cli say what is wrong.
 var (
 	badValue    = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
-	badVariable = regexp.MustCompile(`(?s)^could not parse (".*") as \S+ value from environment variable "(\S+)" for flag (\S+): `)
-	noSuchFlag  = regexp.MustCompile(`(?s)^flag provided but not defined: -(.+)$`)
-	noValue     = regexp.MustCompile(`^flag needs an argument: -(\S+)$`)
+	badVariable = regexp.MustCompile(`(?s)^could not parse (".*") as \S+ value from environment ` +
+		`variable "(\S+)" for flag (\S+): `)
+	noSuchFlag = regexp.MustCompile(`(?s)^flag provided but not defined: -(.+)$`)
+	noValue    = regexp.MustCompile(`^flag needs an argument: -(\S+)$`)
 )
 
 // usageError makes an error of those packages one of kind Invalid, in our words.
@@ -73,8 +75,9 @@ func wanted(flags []cli.Flag, name string) string {
 	return "a value that it takes"
 }
 
-// checkVariables refuses variables that are named like a setting and are none, such as one with a slip of the finger: the
-// setting that was meant would silently be the default.
+// checkVariables refuses variables that are named like a setting and are none, such as one with a slip of the finger:
+// the setting that was meant would silently be the default. Variables of corral, CORRAL_ and so on, are not corrald's to
+// judge.
 func checkVariables(environment []string, flags []cli.Flag) error {
 	var known []string
 	for _, f := range flags {
@@ -87,7 +90,8 @@ func checkVariables(environment []string, flags []cli.Flag) error {
 		if !strings.HasPrefix(name, "CORRALD_") || slices.Contains(known, name) {
 			continue
 		}
-		return corral.ErrorAt(corral.Invalid, name, "corrald has no such setting%s", meant("", spelling.Nearest(known, name)))
+		near := spelling.Nearest(known, name)
+		return corral.ErrorAt(corral.Invalid, name, "corrald has no such setting%s", meant("", near))
 	}
 	return nil
 }

@@ -261,8 +261,8 @@ func (c Corrald) User(ctx context.Context) (string, error) {
 	return h.User, err
 }
 
-// awaitStart returns once corrald answers, or after it has ended, with its last words. It may have ended because another was faster, which then answers a little later: that one is waited for, too,
-// before the end counts as a failure.
+// awaitStart returns once corrald answers, or after it has ended, with its last words. It may have ended because another
+// was faster, which then answers a little later: that one is waited for, too, before the end counts as a failure.
 func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, last func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -286,37 +286,6 @@ func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, last fun
 			}
 		}
 	}
-}
-
-// lastOf returns the last words of a corrald that has ended: those in the pipe, else the last line of the log after
-// offset, else how it ended.
-func lastOf(pipe io.Reader, log string, offset int64, ended *os.ProcessState) string {
-	b, err := io.ReadAll(io.LimitReader(pipe, maxWords))
-	if words := strings.TrimSpace(string(b)); err == nil && words != "" {
-		return words
-	}
-	if words := lastWords(log, offset); words != "" {
-		return words
-	}
-	return fmt.Sprintf("%s, and nothing is in its log, %s: run corrald itself to see what it says", ended, log)
-}
-
-// maxLastWords is how much of the log is looked at.
-const maxLastWords = 1 << 20
-
-// lastWords returns the last line of the log, if one was written after offset.
-func lastWords(log string, offset int64) string {
-	f, err := os.Open(log)
-	if err != nil {
-		return err.Error()
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.NewSectionReader(f, offset, maxLastWords))
-	if err != nil {
-		return err.Error()
-	}
-	words := strings.TrimSpace(string(b))
-	return words[strings.LastIndexByte(words, '\n')+1:]
 }
 
 // FindCorrald returns the corrald beside this program, else the one on the path.

@@ -12,7 +12,8 @@ import (
 )
 
 // A corrald that `corral up` starts writes to its log, which cannot be written if the disk is full. So it is also given
-// a pipe, and writes there why it ends. The pipe's reader is gone once corrald answers.
+// a pipe, and writes there why it ends. The pipe's reader is gone once corrald answers, which harms nobody: a write to a
+// descriptor other than stdout and stderr gives an error then, and no signal.
 
 // wordsVariable names the descriptor of that pipe. It is not one of corrald's settings.
 const wordsVariable = "CORRAL_LAST_WORDS_FD"
@@ -69,4 +70,35 @@ func (w *Words) Say() {
 	if w.pipe != nil {
 		_, _ = w.pipe.Write(w.last[:min(len(w.last), maxWords)]) // its reader may be gone: corrald had started
 	}
+}
+
+// lastOf returns the last words of a corrald that has ended: those in the pipe, else the last line of the log after
+// offset, else how it ended.
+func lastOf(pipe io.Reader, log string, offset int64, ended *os.ProcessState) string {
+	b, err := io.ReadAll(io.LimitReader(pipe, maxWords))
+	if words := strings.TrimSpace(string(b)); err == nil && words != "" {
+		return words
+	}
+	if words := lastWords(log, offset); words != "" {
+		return words
+	}
+	return fmt.Sprintf("%s, and nothing is in its log, %s: run corrald itself to see what it says", ended, log)
+}
+
+// maxLastWords is how much of the log is looked at.
+const maxLastWords = 1 << 20
+
+// lastWords returns the last line of the log, if one was written after offset.
+func lastWords(log string, offset int64) string {
+	f, err := os.Open(log)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, offset, maxLastWords))
+	if err != nil {
+		return err.Error()
+	}
+	words := strings.TrimSpace(string(b))
+	return words[strings.LastIndexByte(words, '\n')+1:]
 }

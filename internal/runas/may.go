@@ -15,7 +15,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// What a service will need is asked beforehand, without a change: Make and the service itself come later.
+// What a service will need is asked beforehand, without a change: Make and the service itself come later. An answer may
+// be out of date by then, so that neither relies on it.
 
 // An Access is what somebody wants to do with a file or directory.
 type Access uint32
@@ -26,8 +27,8 @@ const (
 	Enter Access = unix.X_OK
 )
 
-// May reports whether u may do that. The kernel is asked as u: modes alone do not say it where there are access lists or
-// network file systems.
+// May reports whether u may do that. The kernel is asked as u: modes alone do not say it where there are access lists
+// or network file systems.
 func (u User) May(do Access, path string) bool {
 	if !u.Other() {
 		return unix.Faccessat(unix.AT_FDCWD, path, uint32(do), unix.AT_EACCESS) == nil
@@ -62,13 +63,13 @@ func (u User) MayMake(dir string) error {
 	case !info.IsDir():
 		return corral.Errorf(corral.Invalid, "%s is not a directory", at)
 	case unix.Statfs(at, &fsys) == nil && slices.Contains(kernels, int64(fsys.Type)):
-		return corral.Errorf(corral.Invalid, "%s cannot be made: %s belongs to the kernel, which keeps no files of others",
-			dir, at)
+		return corral.Errorf(corral.Invalid, "%s cannot be made: %s belongs to the kernel, which keeps no files "+
+			"of others", dir, at)
 	case u.Other():
 		return u.mayTake(dir, at)
 	case !u.May(Write|Enter, at):
-		return corral.Errorf(corral.Invalid, "%s may not be written by %s, who runs corrald: change its owner, or name "+
-			"another directory", at, Name(os.Geteuid()))
+		return corral.Errorf(corral.Invalid, "%s may not be written by %s, who runs corrald: change its owner, or "+
+			"name another directory", at, Name(os.Geteuid()))
 	}
 	return nil
 }
@@ -106,8 +107,8 @@ func (u User) owns(fd *os.File) (already bool, err error) {
 	}
 	_, err = fd.Readdirnames(1)
 	if empty := errors.Is(err, io.EOF); owner != os.Geteuid() || !empty {
-		return false, corral.Errorf(corral.Conflict, "%s is not %s's, and not empty: remove it if it is not used any more, "+
-			"or name another directory by the XDG variables", fd.Name(), u.Name)
+		return false, corral.Errorf(corral.Conflict, "%s is not %s's, and not empty: remove it if it is not used any "+
+			"more, or name another directory by the XDG variables", fd.Name(), u.Name)
 	}
 	return false, nil
 }

@@ -112,7 +112,8 @@ func (d *DB) open(ctx context.Context, path string, patience time.Duration) erro
 		return err
 	}
 	d.writer = pool(path, 1, "_txlock=immediate")
-	if err := d.check(ctx, path, patience); err != nil {
+	var err error
+	if d.checking, err = check(ctx, path, patience); err != nil {
 		return err
 	}
 	if err := migrate(ctx, d.writer, path); err != nil {

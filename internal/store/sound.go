@@ -10,17 +10,21 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/dbcheck"
 )
 
-// A database that is damaged, or is not where it was, is worse than none: what is read may be wrong, and what is written
-// may be lost. So each start and each backup check all pages, and while a database is open its file is watched.
+// A database that is damaged, or is not where it was, is worse than none: what is read may be wrong, and what is
+// written may be lost. So each start and each backup check all pages, and while a database is open its file is watched.
+//
+// The check is SQLite's quick_check: it reads each page and each row, and leaves out only whether indexes match their
+// tables, which takes several times as long. Damage of a disk, and a file that something else has written to, show as
+// pages that make no sense.
 
 // SQLite's result codes that this package acts on. The low byte is the primary code.
 const (
@@ -101,8 +105,8 @@ func refuseLost(path string) error {
 	if _, err := os.Lstat(dbcheck.File(path)); err != nil {
 		return nil
 	}
-	return corral.Errorf(corral.Conflict, "the database %s is missing, and corrald does not begin with an empty one: put "+
-		"it back, or a backup with %s; to begin with nothing, remove %s", path, restoring(path, ""), dbcheck.File(path))
+	return corral.Errorf(corral.Conflict, "the database %s is missing, and corrald does not begin with an empty "+
+		"one: put it back, or a backup with %s; to begin with nothing, remove %s", path, restoring(path, ""), dbcheck.File(path))
 }
 
 // patience is how long a start waits for its check. That of a database of some 500 MiB takes 5 s of a processor; of a
@@ -116,9 +120,9 @@ type inspection struct {
 	err    error         // once over is closed
 }
 
-// check checks the database before anything in it is changed, for at most patience; nothing has to be waited for later
-// if it ends before.
-func (d *DB) check(ctx context.Context, path string, patience time.Duration) error {
+// check checks the database before anything in it is changed, for at most patience. If it takes longer it goes on, and
+// is returned.
+func check(ctx context.Context, path string, patience time.Duration) (*inspection, error) {
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &inspection{cancel: cancel, over: make(chan struct{})}
 	go func() {
@@ -130,13 +134,12 @@ func (d *DB) check(ctx context.Context, path string, patience time.Duration) err
 	select {
 	case <-c.over:
 		cancel()
-		return c.err
+		return nil, c.err
 	case <-ctx.Done():
 		c.end()
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case <-timer.C:
-		d.checking = c
-		return nil
+		return c, nil
 	}
 }
 
@@ -185,8 +188,8 @@ func checkSource(ctx context.Context, path string, db *sql.DB) error {
 	if damage == "" {
 		return nil
 	}
-	return corral.Errorf(corral.Failed, "the database %s is damaged (%s): no backup was made, and earlier ones stay; stop "+
-		"corrald and put the last one back with %s", path, damage, restoring(path, "--force "))
+	return corral.Errorf(corral.Failed, "the database %s is damaged (%s): no backup was made, and earlier ones stay; "+
+		"stop corrald and put the last one back with %s", path, damage, restoring(path, "--force "))
 }
 
 // noRoom gives an error of opening the database its sentence if the disk has no room for what opening writes.
@@ -194,9 +197,9 @@ func noRoom(path string, err error) error {
 	code := codeOf(err)
 	switch {
 	case code&0xff == codeFull, code == codeWrite, code == codeTruncate, code == codeShmSize,
-		errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
-		return corral.Errorf(corral.Failed, "there is no room to write %s: the disk is full, or a quota or `ulimit -f` is "+
-			"used up; make room, then start corrald again (%w)", path, err)
+		errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return corral.Errorf(corral.Failed, "there is no room to write %s: the disk is full, or a quota or `ulimit -f` "+
+			"is used up; make room, then start corrald again (%w)", path, err)
 	}
 	return err
 }
@@ -261,8 +264,8 @@ func (d *DB) inPlace() error {
 		default:
 			continue
 		}
-		return corral.Errorf(corral.Conflict, "the %s %s was %s while corrald worked with it, so corrald ends: what it writes "+
-			"would be lost. Put the file back, or a backup with %s, then start corrald again", p.what, p.path, happened,
+		return corral.Errorf(corral.Conflict, "the %s %s was %s while corrald worked with it, so corrald ends: "+
+			"what it writes would be lost. Put the file back, or a backup with %s, then start corrald again", p.what, p.path, happened,
 			restoring(d.places[0].path, "--force "))
 	}
 	return nil
@@ -288,10 +291,10 @@ func Holder(path string) (pid int, err error) {
 		return 0, fmt.Errorf("looking for a corrald that has database %s: %w", path, err)
 	}
 	defer f.Close()
-	switch err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
+	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
 	case err == nil:
 		return 0, nil // the lock is free again when f is closed
-	case !errors.Is(err, unix.EWOULDBLOCK):
+	case !errors.Is(err, syscall.EWOULDBLOCK):
 		return 0, fmt.Errorf("looking for a corrald that has database %s: %w", path, err)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, 32))
