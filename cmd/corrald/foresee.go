@@ -1,8 +1,8 @@
 package main
 
 // What would keep corrald from starting is found before anything is changed. Each start begins with it, and
-// --check-config does nothing else: so both refuse the same, with the same sentence and the same exit code. A check that
-// only one of the two made would sooner or later say yes where the other says no.
+// --check-config does nothing else: so both refuse the same, with the same sentence and the same exit code. A check
+// that only one of the two made would sooner or later say yes where the other says no.
 //
 // What happens between the two, and damage of the database, only the start itself finds. Hence the start still handles
 // each error here, such as that of a port which another program has taken in the meantime.
@@ -219,9 +219,9 @@ func checkSockets(api, worker string) error {
 	return nil
 }
 
-// checkPorts opens each port, all at the same time, and closes them: two settings that name the same port are found like
-// another program that has it. The worker port may stay closed: corrald tries it again until it is free, since pilots in
-// queues know no other address.
+// checkPorts opens each port, all at the same time, and closes them: two settings that name the same port are found
+// like another program that has it. The worker port may stay closed: corrald tries it again until it is free, since
+// pilots in queues know no other address.
 func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
 	var opened []io.Closer
 	defer func() {

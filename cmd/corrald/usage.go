@@ -76,8 +76,8 @@ func wanted(flags []cli.Flag, name string) string {
 }
 
 // checkVariables refuses variables that are named like a setting and are none, such as one with a slip of the finger:
-// the setting that was meant would silently be the default. Variables of corral, CORRAL_ and so on, are not corrald's to
-// judge.
+// the setting that was meant would silently be the default. Variables of corral, CORRAL_ and so on, are not corrald's
+// to judge.
 func checkVariables(environment []string, flags []cli.Flag) error {
 	var known []string
 	for _, f := range flags {

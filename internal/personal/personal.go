@@ -261,8 +261,9 @@ func (c Corrald) User(ctx context.Context) (string, error) {
 	return h.User, err
 }
 
-// awaitStart returns once corrald answers, or after it has ended, with its last words. It may have ended because another
-// was faster, which then answers a little later: that one is waited for, too, before the end counts as a failure.
+// awaitStart returns once corrald answers, or after it has ended, with its last words. It may have ended because
+// another was faster, which then answers a little later: that one is waited for, too, before the end counts as a
+// failure.
 func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, last func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

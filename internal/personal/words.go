@@ -12,8 +12,8 @@ import (
 )
 
 // A corrald that `corral up` starts writes to its log, which cannot be written if the disk is full. So it is also given
-// a pipe, and writes there why it ends. The pipe's reader is gone once corrald answers, which harms nobody: a write to a
-// descriptor other than stdout and stderr gives an error then, and no signal.
+// a pipe, and writes there why it ends. The pipe's reader is gone once corrald answers, which harms nobody: a write to
+// a descriptor other than stdout and stderr gives an error then, and no signal.
 
 // wordsVariable names the descriptor of that pipe. It is not one of corrald's settings.
 const wordsVariable = "CORRAL_LAST_WORDS_FD"

@@ -106,7 +106,8 @@ func refuseLost(path string) error {
 		return nil
 	}
 	return corral.Errorf(corral.Conflict, "the database %s is missing, and corrald does not begin with an empty "+
-		"one: put it back, or a backup with %s; to begin with nothing, remove %s", path, restoring(path, ""), dbcheck.File(path))
+		"one: put it back, or a backup with %s; to begin with nothing, remove %s", path, restoring(path, ""),
+		dbcheck.File(path))
 }
 
 // patience is how long a start waits for its check. That of a database of some 500 MiB takes 5 s of a processor; of a
@@ -198,8 +199,8 @@ func noRoom(path string, err error) error {
 	switch {
 	case code&0xff == codeFull, code == codeWrite, code == codeTruncate, code == codeShmSize,
 		errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return corral.Errorf(corral.Failed, "there is no room to write %s: the disk is full, or a quota or `ulimit -f` "+
-			"is used up; make room, then start corrald again (%w)", path, err)
+		return corral.Errorf(corral.Failed, "there is no room to write %s: the disk is full, or a quota or `ulimit "+
+			"-f` is used up; make room, then start corrald again (%w)", path, err)
 	}
 	return err
 }
@@ -265,8 +266,8 @@ func (d *DB) inPlace() error {
 			continue
 		}
 		return corral.Errorf(corral.Conflict, "the %s %s was %s while corrald worked with it, so corrald ends: "+
-			"what it writes would be lost. Put the file back, or a backup with %s, then start corrald again", p.what, p.path, happened,
-			restoring(d.places[0].path, "--force "))
+			"what it writes would be lost. Put the file back, or a backup with %s, then start corrald again", p.what, p.path,
+			happened, restoring(d.places[0].path, "--force "))
 	}
 	return nil
 }
