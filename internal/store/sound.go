@@ -110,7 +110,7 @@ func refuseLost(path string) error {
 		dbcheck.File(path))
 }
 
-// patience is how long a start waits for its check. That of a database of some 500 MiB takes 5 s of a processor; of a
+// patience is how long a start waits for its check. That of a database of 500 MiB takes some 10 s of a processor; of a
 // much larger one it goes on while corrald works, and Guard reports what it finds.
 const patience = 20 * time.Second
 
@@ -266,8 +266,8 @@ func (d *DB) inPlace() error {
 			continue
 		}
 		return corral.Errorf(corral.Conflict, "the %s %s was %s while corrald worked with it, so corrald ends: "+
-			"what it writes would be lost. Put the file back, or a backup with %s, then start corrald again", p.what, p.path,
-			happened, restoring(d.places[0].path, "--force "))
+			"what it writes would be lost. Put the file back, or a backup with %s, then start corrald again", p.what,
+			p.path, happened, restoring(d.places[0].path, "--force "))
 	}
 	return nil
 }
