@@ -2,7 +2,8 @@
 // be, and answers the REST API. One process serves one user (personal mode), on a Unix socket, or with --tls-listen
 // whoever has a token (central mode), on TLS as well.
 //
-// It starts in three steps. newSettings checks the flags and touches nothing. settle makes the directories while the
+// It starts in four steps. newSettings checks the flags, and foresee what is outside corrald; neither changes anything,
+// and --check-config ends after them. settle makes the directories while the
 // process may still be root's, and then becomes the user for good. serve opens the store, whose lock makes this the
 // only corrald of that state, assembles the parts, and runs them until a signal comes; then they end in the reverse
 // order of their need.
@@ -27,6 +28,7 @@ import (
 	"github.com/corral-pilot/corral/internal/depot"
 	"github.com/corral-pilot/corral/internal/descriptor"
 	"github.com/corral-pilot/corral/internal/fault"
+	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/version"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
@@ -40,7 +42,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, "corrald: "+err.Error())
 		os.Exit(api.ExitCode(err))
 	}
-	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
+	words := personal.NewWords(os.Stderr)
+	code := execute(ctx, os.Args, os.Stdout, words)
+	if code != 0 {
+		words.Say()
+	}
+	os.Exit(code)
 }
 
 // execute runs one command line and returns its exit code.
@@ -54,12 +61,13 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		ExitErrHandler:  func(*cli.Context, error) {},
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return corral.Errorf(corral.Invalid, "%w; see `corrald --help`", err)
-		},
-		Flags:    flags(layout),
-		Commands: []*cli.Command{adminCommand(layout)},
+		OnUsageError:    usageError,
+		Flags:           flags(layout),
+		Commands:        []*cli.Command{adminCommand(layout)},
 		Action: func(c *cli.Context) error {
+			if err := checkVariables(os.Environ(), c.App.Flags); err != nil {
+				return err
+			}
 			s, err := newSettings(c)
 			if err != nil {
 				return err
@@ -67,12 +75,16 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			if layoutErr != nil && !c.IsSet("socket") {
 				return layoutErr
 			}
-			if c.Bool("check-config") {
-				return checkConfig(stdout, c, s)
-			}
 			lg := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.logLevel}))
 			if err := fault.Set(c.String("faults"), lg); err != nil {
 				return corral.ErrorAt(corral.Invalid, "--faults", "%w", err)
+			}
+			notes, err := foresee(c.Context, &s)
+			if err != nil {
+				return err
+			}
+			if c.Bool("check-config") {
+				return printConfig(stdout, c, s, notes)
 			}
 			return serve(c.Context, lg, s)
 		},

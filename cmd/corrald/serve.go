@@ -16,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
@@ -40,11 +41,11 @@ import (
 // serve runs corrald until ctx ends. Its parts end in the reverse order of their need: first the API,
 // then what acts, last the database.
 func serve(ctx context.Context, lg *slog.Logger, s settings) error {
-	me, err := settle(&s)
+	me, err := settle(s)
 	if err != nil {
 		return err
 	}
-	db, err := store.Open(ctx, s.layout.Database())
+	db, err := openDatabase(ctx, lg, s.layout.Database())
 	if err != nil {
 		return err
 	}
@@ -90,8 +91,24 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 	return d.serve(ctx, listener, front)
 }
 
+// openDatabase opens the database, which checks it, and logs how long that took.
+func openDatabase(ctx context.Context, lg *slog.Logger, path string) (*store.DB, error) {
+	began := time.Now()
+	db, err := store.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if db.Checked() {
+		lg.Info("the database was checked and is whole", "database", path, "took", time.Since(began))
+	} else {
+		lg.Warn("the check of the database takes long and goes on while corrald serves", "database", path)
+	}
+	return db, nil
+}
+
 // A daemon is corrald's parts.
 type daemon struct {
+	db       *store.DB
 	clusters *gate.Clusters
 	engine   *engine.Engine
 	runs     *run.Manager
@@ -151,14 +168,14 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 		return nil, err
 	}
 	return &daemon{
+		db:       db,
 		clusters: clusters,
 		engine: engine.New(lg, db, clusters, engine.Config{
 			Key: key, Address: port, Reach: way, Prober: prober, Catalog: catalog, Supply: s.supply,
 			Poll:  s.upkeep.poll,
 			Steps: engine.Steps{Began: seen.Stepping, Ended: seen.Stepped},
 		}),
-		runs:    runs,
-		port:    port,
+		runs: runs, port: port,
 		reach:   way,
 		mirror:  mirror,
 		pools:   condors,
@@ -219,6 +236,12 @@ func (d *daemon) serve(ctx context.Context, socket net.Listener, others *front) 
 			}
 		})
 	}
+	parts.Go(func() { // first its sentence, then the failures of those who write
+		if err := d.db.Guard(inner); err != nil {
+			cancel(err)
+			_ = d.db.Seal() // the error of a file that is gone says nothing more
+		}
+	})
 	part("worker port", d.port.serve)
 	part("mirror", d.mirror.serve)
 	part("metrics", d.metrics.serve)

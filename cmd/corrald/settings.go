@@ -4,6 +4,7 @@ package main
 // has made a directory or changed its user. Each error names the flag.
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/depot"
+	"github.com/corral-pilot/corral/internal/runas"
 	"github.com/corral-pilot/corral/internal/xdg"
 	"github.com/corral-pilot/corral/packages"
 )
@@ -33,9 +35,9 @@ type leases struct{ task, job time.Duration }
 type settings struct {
 	layout xdg.Layout
 	worker endpoint
-	runAs  string
+	runAs  identity
 	pilot  string
-	binary []byte // the pilot
+	binary []byte // the pilot; read by foresee
 	lease  leases
 	upkeep upkeep
 	cpus   int // of this machine, for the site local; 0: all
@@ -48,6 +50,12 @@ type settings struct {
 	mirror        endpoint
 	trusted       []packages.PublicKey // beside corrald's own key
 	supply        depot.Supply
+}
+
+// An identity is the user as whom corrald runs.
+type identity struct {
+	name       string // of --run-as; empty: the user who starts it
+	runas.User        // found by foresee
 }
 
 // An endpoint is a port that sites reach: that of workers, and that of the mirror from which they take packages.
@@ -89,7 +97,7 @@ func newSettings(c *cli.Context) (settings, error) {
 			Socket: c.String("socket"), Worker: c.String("worker-socket"),
 		},
 		worker: endpoint{c.String("worker-listen"), c.String("advertise")},
-		runAs:  c.String("run-as"),
+		runAs:  identity{name: c.String("run-as")},
 		pilot:  c.String("pilot"),
 		lease:  leases{c.Duration("lease"), c.Duration("job-lease")},
 		upkeep: upkeepOf(c),
@@ -103,13 +111,8 @@ func newSettings(c *cli.Context) (settings, error) {
 	if err := checkPaths(s.layout); err != nil {
 		return s, err
 	}
-	if _, _, err := net.SplitHostPort(s.worker.listen); err != nil && s.worker.listen != "" {
-		return s, corral.ErrorAt(corral.Invalid, "--worker-listen", "%w", err)
-	}
-	if _, _, err := net.SplitHostPort(s.metricsListen); err != nil && s.metricsListen != "" {
-		return s, corral.ErrorAt(corral.Invalid, "--metrics-listen", "%w", err)
-	}
-	err := checkAdvertised("--advertise", s.worker.advertise)
+	err := cmp.Or(checkListen(workerListen, s.worker.listen), checkListen("--metrics-listen", s.metricsListen),
+		checkAdvertised("--advertise", s.worker.advertise))
 	if err != nil {
 		return s, err
 	}
@@ -130,7 +133,8 @@ func newSettings(c *cli.Context) (settings, error) {
 		return s, corral.ErrorAt(corral.Invalid, "--machine-cpus", "%d is negative", s.cpus)
 	}
 	if err := s.logLevel.UnmarshalText([]byte(c.String("log-level"))); err != nil {
-		return s, corral.ErrorAt(corral.Invalid, "--log-level", "%w", err)
+		return s, corral.ErrorAt(corral.Invalid, "--log-level", "%.80q is none of debug, info, warn, error",
+			c.String("log-level"))
 	}
 	if err := s.findSupply(c); err != nil {
 		return s, err
@@ -188,10 +192,8 @@ const siteCache = 4 << 30
 // findSupply reads how packages get to sites and whom they must be from.
 func (s *settings) findSupply(c *cli.Context) error {
 	s.mirror = endpoint{c.String("mirror-listen"), c.String("mirror-advertise")}
-	if s.mirror.listen != "" {
-		if _, _, err := net.SplitHostPort(s.mirror.listen); err != nil {
-			return corral.ErrorAt(corral.Invalid, "--mirror-listen", "%w", err)
-		}
+	if err := checkListen("--mirror-listen", s.mirror.listen); err != nil {
+		return err
 	}
 	if err := checkAdvertised("--mirror-advertise", s.mirror.advertise); err != nil {
 		return err

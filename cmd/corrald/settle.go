@@ -1,8 +1,8 @@
 package main
 
-// Root's corrald gives up root before it opens anything of its own. What needs root comes first: the directories of its
-// user are made, and the pilot binary is read, which may be where only root can read. After that there is no way back:
-// no file is opened and no job is started as root.
+// Root's corrald gives up root before it opens anything of its own. What needs root comes first: foresee has read the
+// pilot binary, which may be where only root can read, and the directories of its user are made. After that there is no
+// way back: no file is opened and no job is started as root.
 
 import (
 	"errors"
@@ -15,33 +15,13 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/runas"
 )
 
-// settle makes corrald's directories, reads the pilot binary, and then becomes the user that was asked for, for
-// good. It returns the name of the user whose process this is now. The sockets' directories are checked twice: before
-// anything is made, and again in case another user made them in the meantime.
-func settle(s *settings) (name string, err error) {
-	u, err := runas.Find(s.runAs)
-	if err != nil {
-		return "", corral.ErrorAt(corral.KindOf(err), "--run-as", "%w", err)
-	}
-	if !u.Other() && os.Getuid() == 0 {
-		owner, err := runas.Owner(s.layout.State)
-		if err != nil {
-			return "", err
-		}
-		if owner != "" {
-			return "", corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %[2]s", s.layout.State,
-				owner)
-		}
-	}
-	if err := personal.CheckSockets(s.layout, u); err != nil {
-		return "", err
-	}
-	if s.binary, err = readPilot(s.pilot); err != nil {
-		return "", err
-	}
+// settle makes corrald's directories, and then becomes the user that was asked for, for good: foresee has found it. It
+// returns the name of the user whose process this is now. The sockets' directories are checked again, in case another
+// user made them in the meantime.
+func settle(s settings) (name string, err error) {
+	u := s.runAs.User
 	for _, dir := range s.layout.Dirs() {
 		if err := u.Make(dir); err != nil {
 			return "", err
@@ -76,7 +56,7 @@ func readPilot(file string) ([]byte, error) {
 		return nil, corral.Errorf(corral.Invalid, how, file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the pilot binary: %w", err)
+		return nil, corral.ErrorAt(corral.Invalid, "--pilot", "%w", err)
 	}
 	return binary, nil
 }

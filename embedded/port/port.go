@@ -106,19 +106,27 @@ func (p *Port) ServeUnix(ctx context.Context, path string) error {
 	return p.Serve(ctx, ln)
 }
 
+// CheckUnix says what keeps ListenUnix from opening this socket, and changes nothing.
+func CheckUnix(path string) error {
+	if nc, err := net.Dial("unix", path); err == nil {
+		nc.Close()
+		return corral.ErrorAt(corral.Conflict, path, "another process serves this socket")
+	}
+	if old, err := os.Lstat(path); err == nil && old.Mode().Type() != fs.ModeSocket {
+		return corral.ErrorAt(corral.Conflict, path, "is there, and no socket")
+	}
+	if len(path) >= len(syscall.RawSockaddrUnix{}.Path) {
+		return corral.ErrorAt(corral.Invalid, path, "the path is too long for a socket")
+	}
+	return nil
+}
+
 // ListenUnix opens a Unix socket that only this user can connect to. The socket is made under another
 // name first, so that it is never there with a wider mode. One that no process serves is replaced; one
 // that a process serves, or a file that is not a socket, is a Conflict. The caller removes it at the end.
 func ListenUnix(path string) (net.Listener, error) {
-	if nc, err := net.Dial("unix", path); err == nil {
-		nc.Close()
-		return nil, corral.ErrorAt(corral.Conflict, path, "another process serves this socket")
-	}
-	if old, err := os.Lstat(path); err == nil && old.Mode().Type() != fs.ModeSocket {
-		return nil, corral.ErrorAt(corral.Conflict, path, "is there, and no socket")
-	}
-	if len(path) >= len(syscall.RawSockaddrUnix{}.Path) {
-		return nil, corral.ErrorAt(corral.Invalid, path, "the path is too long for a socket")
+	if err := CheckUnix(path); err != nil {
+		return nil, err
 	}
 	fresh := path[:len(path)-1] + "~" // no longer than path, and its own
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {

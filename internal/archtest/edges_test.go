@@ -9,9 +9,9 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task"},
+	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task", "internal/spelling"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/datasets", "internal/slurm/step", "internal/slurm/submission", "sim/queue", root},
-	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/firstfit", "internal/hedge", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace"},
+	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/firstfit", "internal/hedge", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace", "internal/dbcheck"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
 	{"api", "embedded/executor", "embedded/link", "ensemble", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "internal/ranking", "selection/ads", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job", "sim/advertiser", "sim/market", "planner/slotted"},
 	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/greedy", "planner/moga", "planner/virtual"},
@@ -45,6 +45,7 @@ var edges = map[string]map[string]string{
 	"internal/proc":       {},
 	"internal/programs":   {},
 	"internal/resend":     {},
+	"internal/spelling":   {},
 	"internal/version":    {},
 	"internal/xdg":        {},
 	"resubmit":            {},
@@ -178,10 +179,11 @@ var edges = map[string]map[string]string{
 		"internal/queueing": "how early to submit a successor",
 		"resubmit":          "the rule for another attempt", root: "the world",
 	},
-	"internal/runas": {root: "error kinds"},
-	"internal/usage": {root: "ids of jobs"},
+	"internal/dbcheck": {"internal/input": "bounds what it reads"},
+	"internal/runas":   {root: "error kinds"},
+	"internal/usage":   {root: "ids of jobs"},
 	"internal/store": {
-		"internal/fault": "the door", "ensemble/record": "ensembles",
+		"internal/fault": "the door", "ensemble/record": "ensembles", "internal/dbcheck": "keeps what checks find",
 		"account": "tokens", "cost": "ledgers", "internal/access": "whose objects a transaction sees", "internal/disk": "locks the database",
 		"internal/usage": "what was held and taken", root: "what it stores, and the rules by which it changes",
 	},
@@ -229,6 +231,7 @@ var edges = map[string]map[string]string{
 		"ensemble/record": "ends ensembles",
 		"api":             "asks corrald", "internal/descriptor": "what corrald is not to have",
 		"internal/input": "opens files of a user whom root examines", "internal/order": "tells worker jobs from others",
+		"internal/dbcheck": "what the last check of the database found",
 		"internal/runas":   "as whom root starts it",
 		"internal/version": "compares programs", "internal/xdg": "where it lives", root: "error kinds",
 	},
@@ -489,7 +492,7 @@ var edges = map[string]map[string]string{
 	},
 
 	"internal/backup": {
-		"api":           "what is told of backups",
+		"api": "what is told of backups", "internal/dbcheck": "forgets what the check of the database of before found",
 		"internal/disk": "puts names on the disk", "internal/input": "bounds what is read", "internal/runas": "whose state it is",
 		"internal/store": "copies the database", "internal/version": "who wrote it", "internal/xdg": "where things are",
 		root: "error kinds",
@@ -562,7 +565,8 @@ var edges = map[string]map[string]string{
 		"internal/store": "says what changed", root: "sites, glideins, runs",
 	},
 	"internal/metrics": {
-		"credential": "until when credentials are good", "internal/pause": "before another look", "internal/store": "what is there, and its history", root: "states, phases",
+		"internal/dbcheck": "what the last check of the database found",
+		"credential":       "until when credentials are good", "internal/pause": "before another look", "internal/store": "what is there, and its history", root: "states, phases",
 	},
 	"internal/server/usages": {
 		"api": "the contract", "internal/rest": "answers requests", "internal/store": "what was held and taken",
@@ -633,8 +637,9 @@ var edges = map[string]map[string]string{
 		"workflow": "published ones", "workflow/format": "reads them", root: "waits, resources, seconds",
 	},
 	"cmd/corral": {
-		"credential": "whether a site's have expired",
-		"ensemble":   "verb ensemble", "internal/prospect": "verb ensemble", "ensemble/record": "verb ensemble",
+		"internal/spelling": "which command was meant",
+		"credential":        "whether a site's have expired",
+		"ensemble":          "verb ensemble", "internal/prospect": "verb ensemble", "ensemble/record": "verb ensemble",
 		"internal/booking": "verb slots", "planner/besteffort": "verb slots", "planner/moga": "verb slots",
 		"planner/slotted": "verb slots", "sim/advertiser": "verb slots", "slot": "verb slots", "internal/queueing": "verb site wait", "internal/replica": "verb site slots", "internal/ranking": "verb site rank", "internal/baseline": "verb profile baseline", "planner/portfolio": "flag --compare", "planner/virtual": "flag --start-by", "sim/market": "verb site price",
 		"account": "verb token", "api": "asks corrald", "clustering": "whether it was left to corrald", "cost": "budgets", "internal/demo": "verb demo", "internal/follow": "progress",
@@ -652,6 +657,7 @@ var edges = map[string]map[string]string{
 		root: "prints the nouns",
 	},
 	"cmd/corrald": {
+		"internal/spelling":  "which setting was meant",
 		"internal/ensembles": "carries ensembles out",
 		"internal/fault":     "the door",
 		"internal/access":    "names of owners",

@@ -20,6 +20,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/dbcheck"
 	"github.com/corral-pilot/corral/internal/disk"
 	"github.com/corral-pilot/corral/internal/input"
 	"github.com/corral-pilot/corral/internal/store"
@@ -71,8 +72,14 @@ func Restore(ctx context.Context, l xdg.Layout, name string, force bool) (r api.
 	if err := p.runs(&r); err != nil {
 		return r, err
 	}
-	r.Aside, err = p.state(r.Files)
-	return r, err
+	if r.Aside, err = p.state(r.Files); err != nil {
+		return r, err
+	}
+	// What a check found was about the database of before.
+	if err := os.Remove(dbcheck.File(l.Database())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	return r, nil
 }
 
 // unpack unpacks an archive below dir, a folder of our own, and checks each entry: nothing is taken that the manifest

@@ -65,6 +65,7 @@ func New(lg *slog.Logger, db *store.DB, version string, from Sources) *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
 		&stored{lg: lg, db: db, from: from, told: map[string]bool{}, sites: []perSite{&m.history, &m.loops}},
+		database{lg, db.Path()},
 		m.requests, m.answers, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "corral_tls_certificate_expiry_timestamp_seconds",
 			Help: "When the certificate expires that corrald shows to others; +Inf: it has none.",

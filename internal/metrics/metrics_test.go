@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/credential"
+	"github.com/corral-pilot/corral/internal/dbcheck"
 	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -275,4 +277,36 @@ func TestRequests(t *testing.T) {
 		`corral_http_request_seconds_count{method="GET",route="/v1/sites/:site"}`:       "2",
 		`corral_http_requests_total{method="GET",route="",status="404"}`:                "1",
 	})
+}
+
+// The result of the last check of the database is read when Prometheus asks: a backup leaves it there, which is another
+// process.
+func TestDamageIsAMetric(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.db.Path()
+	for _, tt := range []struct {
+		record  dbcheck.Record
+		damaged string
+	}{
+		{dbcheck.Record{At: time.Unix(1000, 0), By: dbcheck.Start}, "0"},
+		{dbcheck.Record{At: time.Unix(2000, 0), By: dbcheck.Backup, Damage: "page 7"}, "1"},
+		{dbcheck.Record{At: time.Unix(3000, 0), By: dbcheck.Backup}, "0"},
+	} {
+		if err := dbcheck.Write(path, tt.record); err != nil {
+			t.Fatal(err)
+		}
+		got := w.scrape()
+		if got["corral_database_damaged"] != tt.damaged ||
+			got["corral_database_check_timestamp_seconds"] != fmt.Sprint(tt.record.At.Unix()) {
+			t.Errorf("after %+v the metrics are %v at %v", tt.record, got["corral_database_damaged"],
+				got["corral_database_check_timestamp_seconds"])
+		}
+	}
+	if err := os.WriteFile(dbcheck.File(path), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.scrape()["corral_database_damaged"]; got != "1" {
+		t.Errorf("a record that cannot be read is the metric %v, want 1", got)
+	}
 }

@@ -2,15 +2,20 @@ package personal
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/corral-pilot/corral/internal/dbcheck"
 	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/internal/xdg"
 )
 
 // A Finding is what one check of the set-up found.
@@ -38,6 +43,7 @@ func Examine(ctx context.Context, c Corrald) []Finding {
 		sockets(c),
 		openFiles(),
 		examineCorrald(ctx, c),
+		database(c.Layout),
 		examineHTCondor(ctx, c),
 		sshAgent(ctx, c),
 		knownHosts(home(c)),
@@ -115,6 +121,35 @@ func whyNotWritable(dir string) string {
 		return "is not writable: " + err.Error()
 	}
 	return ""
+}
+
+// database reports what the last check of corrald's database found: corrald makes one at each start, and each backup
+// makes one.
+func database(l xdg.Layout) Finding {
+	f := Finding{Check: "database"}
+	r, checked, err := dbcheck.Read(l.Database())
+	if err != nil {
+		f.Found = err.Error()
+		f.Advice = "start corrald again: it checks the database"
+		return f
+	}
+	_, missing := os.Stat(l.Database())
+	restore := fmt.Sprintf("`corral admin restore --force --state %s FILE`", l.State)
+	when := fmt.Sprintf("%s (%s)", r.At.Local().Format(time.DateTime), r.By)
+	switch {
+	case checked && errors.Is(missing, fs.ErrNotExist):
+		f.Found = fmt.Sprintf("%s is missing; it was there at %s", l.Database(), when)
+		f.Advice = fmt.Sprintf("put it back, or a backup with %s; to begin with nothing, remove %s", restore,
+			dbcheck.File(l.Database()))
+	case !checked:
+		f.OK, f.Found = true, "not checked yet: corrald does so when it starts"
+	case !r.Whole():
+		f.Found = fmt.Sprintf("%s is damaged, as a check at %s found: %s", l.Database(), when, r.Damage)
+		f.Advice = "stop corrald, and put the last good backup back with " + restore
+	default:
+		f.OK, f.Found = true, "whole at "+when
+	}
+	return f
 }
 
 // openFiles checks the limit of open files, of which each connection of a worker takes one.

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/dbcheck"
+	"github.com/corral-pilot/corral/internal/xdg"
 )
 
 func timeLimit(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
@@ -83,4 +86,39 @@ func TestFindingIsWhole(t *testing.T) {
 	if f := sockets(c); f.OK || !strings.HasPrefix(f.Found, dir+" has mode 0770, ") || !strings.HasPrefix(f.Advice, "chmod 700 "+dir) {
 		t.Errorf("found %+v", f)
 	}
+}
+
+// The database's finding is that of its last check; one that was there is missed.
+func TestDatabaseFinding(t *testing.T) {
+	t.Parallel()
+	l := xdg.Below(t.TempDir())
+	if err := os.MkdirAll(l.State, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	is := func(ok bool, found, advice string) {
+		t.Helper()
+		f := database(l)
+		if f.OK != ok || !strings.Contains(f.Found, found) || !strings.Contains(f.Advice, advice) || ok != (f.Advice == "") {
+			t.Errorf("the finding is %+v, want OK %v, %q and %q", f, ok, found, advice)
+		}
+	}
+	record := func(r dbcheck.Record) {
+		t.Helper()
+		if err := dbcheck.Write(l.Database(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is(true, "not checked yet", "")
+	record(dbcheck.Record{At: time.Unix(0, 0), By: dbcheck.Start})
+	is(false, l.Database()+" is missing", "corral admin restore --force --state "+l.State+" FILE")
+	if err := os.WriteFile(l.Database(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is(true, "whole at ", "")
+	record(dbcheck.Record{At: time.Unix(0, 0), By: dbcheck.Backup, Damage: "page 7"})
+	is(false, "(backup) found: page 7", "corral admin restore --force --state "+l.State+" FILE")
+	if err := os.WriteFile(dbcheck.File(l.Database()), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is(false, "reading the result of the last check", "start corrald again")
 }

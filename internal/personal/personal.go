@@ -194,15 +194,22 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	cmd := exec.Command(program, c.args(name)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	words, written, err := givePipe(cmd)
+	if err != nil {
+		return false, err
+	}
+	defer words.Close()
+	err = cmd.Start()
+	if err = errors.Join(err, written.Close()); err != nil {
 		return false, fmt.Errorf("starting corrald: %w", err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // how it ended its log tells
+		_ = cmd.Wait() // cmd.ProcessState has it
 	}()
-	if err := c.awaitStart(ctx, ended, before); err != nil {
+	last := func() string { return lastOf(words, c.Layout.Log(), before, cmd.ProcessState) }
+	if err := c.awaitStart(ctx, ended, last); err != nil {
 		return false, err
 	}
 	if started = c.PID() == cmd.Process.Pid; !started { // else it may come to the lock when the other is taken down
@@ -254,10 +261,10 @@ func (c Corrald) User(ctx context.Context) (string, error) {
 	return h.User, err
 }
 
-// awaitStart returns once corrald answers, or after it has ended, with its last words, which begin in the log at
-// offset. It may have ended because another was faster, which then answers a little later: that one is waited for, too,
-// before the end counts as a failure.
-func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset int64) error {
+// awaitStart returns once corrald answers, or after it has ended, with its last words. It may have ended because
+// another was faster, which then answers a little later: that one is waited for, too, before the end counts as a
+// failure.
+func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, last func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -271,7 +278,7 @@ func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset i
 			if silent := stateDir(c.Layout).holder(); silent != 0 {
 				return c.busy(silent)
 			}
-			return corral.Errorf(corral.Failed, "corrald ended at once: %s", lastWords(c.Layout.Log(), offset))
+			return corral.Errorf(corral.Failed, "corrald ended at once: %s", last())
 		case <-ctx.Done():
 			return corral.Errorf(corral.Unavailable, "corrald does not answer; its log is %s", c.Layout.Log())
 		case <-tick.C:
@@ -280,27 +287,6 @@ func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, offset i
 			}
 		}
 	}
-}
-
-// maxLastWords is how much of the log is looked at.
-const maxLastWords = 1 << 20
-
-// lastWords returns the last line of the log, if it was written after offset.
-func lastWords(log string, offset int64) string {
-	f, err := os.Open(log)
-	if err != nil {
-		return err.Error()
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.NewSectionReader(f, offset, maxLastWords))
-	if err != nil {
-		return err.Error()
-	}
-	words := strings.TrimSpace(string(b))
-	if words == "" {
-		return "it said nothing"
-	}
-	return words[strings.LastIndexByte(words, '\n')+1:]
 }
 
 // FindCorrald returns the corrald beside this program, else the one on the path.

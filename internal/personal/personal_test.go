@@ -45,6 +45,15 @@ func playCorrald(args []string) int {
 		fmt.Fprintln(os.Stderr, "some trouble\ncorrald: the disk is full")
 		return 1
 	}
+	if string(mood) == "full" { // its log cannot be written
+		w := NewWords(full{})
+		fmt.Fprintln(w, "some trouble\ncorrald: the disk is full")
+		w.Say()
+		return 1
+	}
+	if string(mood) == "mute" {
+		return 7
+	}
 	if string(mood) == "crowded" && !first(state) {
 		<-time.After(time.Minute) // until it would be too late
 	}
@@ -345,6 +354,27 @@ func TestStartOfOneThatFails(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := c.Start(t.Context()); corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("Start without a program: %v, want what to do", err)
+	}
+}
+
+// A full is a file on a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// Where the log cannot be written the reason comes another way; without any, how it ended is said.
+func TestStartOfOneThatCannotWriteItsLog(t *testing.T) {
+	for mood, want := range map[string]string{
+		"full": "corrald ended at once: corrald: the disk is full",
+		"mute": "corrald ended at once: exit status 7, and nothing is in its log, ",
+	} {
+		c := newCorrald(t).inMood(t, mood)
+		if _, err := c.Start(t.Context()); corral.KindOf(err) != corral.Failed || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("Start: %v, want %q", err, want)
+		}
+		if os.Getenv(wordsVariable) != "" {
+			t.Error("the variable is left")
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ package runas
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -145,20 +144,12 @@ func (u User) take(dir string) error {
 		return corral.Errorf(corral.Invalid, "%s is no directory, or a link to one: name a directory", dir)
 	}
 	defer fd.Close()
-	info, err := fd.Stat()
+	already, err := u.owns(fd)
 	if err != nil {
-		return fmt.Errorf("making directories: %w", err)
+		return err
 	}
-	// Made by an earlier start, or by the user.
-	owner := int(info.Sys().(*syscall.Stat_t).Uid)
-	if owner == u.uid {
+	if already {
 		return fd.Chmod(0o700)
-	}
-	// What is in a directory of root's may be anything: only an empty one is given away.
-	_, err = fd.Readdirnames(1)
-	if empty := errors.Is(err, io.EOF); owner != os.Geteuid() || !empty {
-		return corral.Errorf(corral.Conflict, "%s is not %s's, and not empty: remove it if it is not used any more, "+
-			"or name another directory by the XDG variables", dir, u.Name)
 	}
 	if err := errors.Join(fd.Chown(u.uid, u.gid), fd.Chmod(0o700)); err != nil {
 		return fmt.Errorf("giving a directory to %s: %w", u.Name, err)

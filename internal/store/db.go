@@ -29,6 +29,7 @@
 // column) and filter.go (what a list selects). Who wants to hear of every object that changes: watch.go. Glideins with
 // endless attempts are read in brief: brief.go. Requests that may come twice: once.go. What is too long for a row is a
 // file beside the database: schedule.go. Copies that are made while corrald works: snapshot.go.
+// Damage, and files that disappear: sound.go.
 package store
 
 import (
@@ -52,8 +53,10 @@ type DB struct {
 	writer *sql.DB // exactly one connection: SQLite has one writer, so queue for it here, not by busy errors
 	reader *sql.DB
 
-	schedules string    // folder of those that are too long for a row
-	onAct     func(Act) // nil: none is told of
+	schedules string      // folder of those that are too long for a row
+	onAct     func(Act)   // nil: none is told of
+	places    []place     // of its files, which must not move; see Guard
+	checking  *inspection // that Open did not wait for
 
 	mu      sync.Mutex                // guards what follows
 	waiting map[Subject]chan struct{} // closed and removed by a Write that changes the subject
@@ -79,36 +82,46 @@ const busyTimeout = 5 * time.Second
 // Open opens the database at path, creates it with mode 0600 if there is none, and migrates it to this
 // program's schema. The file belongs to this process until Close or its death: a second Open is refused
 // after a second with a Conflict error that names the holder, and so is a database that a newer program
-// has migrated.
-func Open(ctx context.Context, path string) (*DB, error) {
+// has migrated. All pages are checked first: one that is damaged is a Failed error that names the way out.
+func Open(ctx context.Context, path string) (*DB, error) { return openWithin(ctx, path, patience) }
+
+// openWithin is Open with a patience of its own for the check.
+func openWithin(ctx context.Context, path string, patience time.Duration) (*DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening database: %w", err)
 	}
 	lock, err := lockFile(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, noRoom(path, err)
 	}
 	d := &DB{
 		lock: lock, waiting: map[Subject]chan struct{}{}, watches: map[*Watch]bool{}, schedules: SchedulesOf(path),
 	}
-	if err := d.open(ctx, path); err != nil {
-		return nil, errors.Join(err, d.Close())
+	if err := d.open(ctx, path, patience); err != nil {
+		return nil, errors.Join(noRoom(path, err), d.Close())
 	}
 	return d, nil
 }
 
 // open opens the connections. The writer comes first, because it migrates the schema that the readers rely on.
-func (d *DB) open(ctx context.Context, path string) error {
+func (d *DB) open(ctx context.Context, path string, patience time.Duration) error {
+	if err := refuseLost(path); err != nil {
+		return err
+	}
 	if err := private(path); err != nil {
 		return err
 	}
 	d.writer = pool(path, 1, "_txlock=immediate")
+	var err error
+	if d.checking, err = check(ctx, path, patience); err != nil {
+		return err
+	}
 	if err := migrate(ctx, d.writer, path); err != nil {
 		return err
 	}
 	d.reader = pool(path, readers, "_pragma=query_only(1)")
-	return errors.Join(d.sweepNew(), d.SweepSchedules(ctx))
+	return errors.Join(d.remember(path), d.sweepNew(), d.SweepSchedules(ctx))
 }
 
 // private makes sure that there is a file at path that only this user may read: it holds digests of
@@ -136,6 +149,7 @@ func pool(path string, connections int, option string) *sql.DB {
 
 // Close writes the log back into the file and gives the file free. No View or Write may be running.
 func (d *DB) Close() error {
+	d.checking.end()
 	var errs []error
 	for _, p := range []*sql.DB{d.reader, d.writer} { // the writer last: the last to close tidies up
 		if p != nil {

@@ -13,3 +13,6 @@ func (d *DB) ViewAt(ctx context.Context, at time.Time, fn func(*Tx) error) error
 func (d *DB) WriteAt(ctx context.Context, at time.Time, actor string, fn func(*Tx) error) error {
 	return d.write(ctx, at, actor, func(w *work) error { return fn(w.whole().all) })
 }
+
+// OpenWithin opens a database with a patience of its own for the check of its pages.
+var OpenWithin = openWithin

@@ -35,6 +35,9 @@ func Snapshot(ctx context.Context, path, into string) (version int, err error) {
 		return 0, err
 	}
 	defer from.Close()
+	if err := checkSource(ctx, path, from); err != nil { // a copy may be whole although an index of it was not
+		return 0, err
+	}
 	if _, err := from.ExecContext(ctx, "vacuum into ?", into); err != nil {
 		return 0, fmt.Errorf("copying database %s: %w", path, err)
 	}

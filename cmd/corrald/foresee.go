@@ -1,0 +1,289 @@
+package main
+
+// What would keep corrald from starting is found before anything is changed. Each start begins with it, and
+// --check-config does nothing else: so both refuse the same, with the same sentence and the same exit code. A check
+// that only one of the two made would sooner or later say yes where the other says no.
+//
+// What happens between the two, and damage of the database, only the start itself finds. Hence the start still handles
+// each error here, such as that of a port which another program has taken in the meantime.
+//
+// Kinds of errors: Invalid is what another value of the setting cures. Conflict and Failed are states of the machine,
+// which the same settings outlast: a port that is taken, a disk that is full. Forbidden is what would be unsafe.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/internal/central"
+	"github.com/corral-pilot/corral/internal/gate"
+	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/runas"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/packages"
+)
+
+// foresee looks at everything outside corrald that a start needs, as the user as whom corrald will run, and changes
+// nothing. It reads the pilot binary, which may be where only root can read. Notes are what somebody should know
+// although corrald would start.
+//
+// The order is that of the start, so that the first finding is the one that a start would meet first. Sockets and ports
+// come last: a corrald that runs with the same state has them, and is no reason to call the settings wrong. If it is a
+// start that finds such a corrald, opening the database refuses it, and names the process.
+func foresee(ctx context.Context, s *settings) (notes []string, err error) {
+	if s.runAs.User, err = findUser(*s); err != nil {
+		return nil, err
+	}
+	if err := personal.CheckSockets(s.layout, s.runAs.User); err != nil {
+		return nil, err
+	}
+	if s.binary, err = readPilot(s.pilot); err != nil {
+		return nil, err
+	}
+	for _, check := range []func(settings) error{checkDirs, checkKeys, checkCertificate, checkAudit} {
+		if err := check(*s); err != nil {
+			return nil, err
+		}
+	}
+	holder, err := store.Holder(s.layout.Database())
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, "--state", "%w", err)
+	}
+	if holder != 0 {
+		const note = "corrald runs already with this state (process %d), so sockets and ports were not tried"
+		return []string{fmt.Sprintf(note, holder)}, nil
+	}
+	if err := checkSockets(s.layout.Socket, s.layout.Worker); err != nil {
+		return nil, err
+	}
+	return checkPorts(ctx, *s)
+}
+
+// findUser finds as whom corrald is to run. A state that is another user's is not for root to serve.
+func findUser(s settings) (runas.User, error) {
+	u, err := runas.Find(s.runAs.name)
+	if err != nil {
+		return u, corral.ErrorAt(corral.KindOf(err), "--run-as", "%w", err)
+	}
+	if u.Other() || os.Getuid() != 0 {
+		return u, nil
+	}
+	owner, err := runas.Owner(s.layout.State)
+	if errors.Is(err, syscall.ENOTDIR) { // checkDirs says what is wrong
+		return u, nil
+	}
+	if err != nil {
+		return u, corral.ErrorAt(corral.KindOr(err, corral.Invalid), "--state", "%w", err)
+	}
+	if owner != "" {
+		return u, corral.Errorf(corral.Conflict, "%s is %s's: start corrald with --run-as %[2]s", s.layout.State, owner)
+	}
+	return u, nil
+}
+
+// leastRoom is how many bytes must be free where corrald writes: a start alone takes a good part of it.
+const leastRoom = 1 << 20
+
+// checkDirs checks that each directory can be made and written, and has room.
+func checkDirs(s settings) error {
+	for _, d := range []struct{ flag, path string }{
+		{"--state", s.layout.State}, {"--cache", s.layout.Cache}, {"--data", s.layout.Data},
+		{"--socket", filepath.Dir(s.layout.Socket)}, {"--worker-socket", filepath.Dir(s.layout.Worker)},
+	} {
+		if err := s.runAs.MayMake(d.path); err != nil {
+			return corral.ErrorAt(corral.KindOr(err, corral.Invalid), d.flag, "%w", err)
+		}
+		if !hasRoom(d.path) {
+			const full = "the disk of %s is full: make room, then start corrald again"
+			return corral.ErrorAt(corral.Failed, d.flag, full, d.path)
+		}
+	}
+	return nil
+}
+
+// hasRoom reports whether the file system of dir, or of the nearest directory above it that exists, has room for more.
+// One that cannot be asked may have.
+func hasRoom(dir string) bool {
+	var fsys unix.Statfs_t
+	for {
+		err := unix.Statfs(dir, &fsys)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return true
+		}
+		dir = filepath.Dir(dir)
+	}
+	return roomIn(fsys)
+}
+
+// roomIn is hasRoom's decision. A file system of 0 blocks, or of 0 inodes, does not count them.
+func roomIn(fsys unix.Statfs_t) bool {
+	bytes := int64(fsys.Bavail) * fsys.Bsize
+	return (fsys.Blocks == 0 || bytes >= leastRoom) && (fsys.Files == 0 || fsys.Ffree > 0)
+}
+
+// checkKeys reads the keys that are there, by the functions that a start reads them with, and checks that the database
+// may be written. What is not there is made by the start. Those functions make it, too, so they are not called then.
+func checkKeys(s settings) error {
+	for _, f := range []struct {
+		path string
+		read func(string) error
+	}{
+		{s.layout.Key(), func(path string) error { _, err := gate.LoadKey(path); return err }},
+		{s.layout.PackageKey(), func(path string) error { _, err := packages.LoadSigner(path); return err }},
+		{s.layout.Database(), func(string) error { return nil }},
+	} {
+		if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if !s.runAs.May(runas.Read|runas.Write, f.path) {
+			return corral.ErrorAt(corral.Invalid, "--state", "%s may not be read and written by corrald's user", f.path)
+		}
+		if err := f.read(f.path); err != nil {
+			return corral.ErrorAt(corral.KindOr(err, corral.Invalid), "--state", "%w", err)
+		}
+	}
+	return nil
+}
+
+// checkCertificate reads the pair of --tls-listen, and refuses one that clients would refuse. Root can read any key, so
+// corrald's user is asked first.
+func checkCertificate(s settings) error {
+	if s.central.listen == "" {
+		return nil
+	}
+	for _, f := range []struct{ flag, path string }{{"--tls-cert", s.central.cert}, {"--tls-key", s.central.key}} {
+		if _, err := os.Stat(f.path); err == nil && !s.runAs.May(runas.Read, f.path) {
+			return corral.ErrorAt(corral.Invalid, f.flag, "%s may not be read by corrald's user", f.path)
+		}
+	}
+	certificates, err := central.LoadCertificates(slog.New(slog.DiscardHandler), s.central.cert, s.central.key)
+	if err != nil {
+		return err
+	}
+	leaf := certificates.Leaf()
+	if now := time.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		return corral.ErrorAt(corral.Invalid, "--tls-cert", "%s is good from %s to %s only", s.central.cert,
+			leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// checkAudit checks that lines can be appended to the audit log.
+func checkAudit(s settings) error {
+	file := s.central.audit
+	if file == "" {
+		return nil
+	}
+	invalid := func(format string, args ...any) error {
+		return corral.ErrorAt(corral.Invalid, "--audit-log", format, args...)
+	}
+	info, err := os.Stat(file)
+	dir := filepath.Dir(file)
+	switch folder, missing := os.Stat(dir); {
+	case missing != nil || !folder.IsDir():
+		return invalid("there is no folder %s: make it, and let corrald's user write there", dir)
+	case err == nil && info.IsDir():
+		return invalid("%s is a folder: name a file", file)
+	case err == nil && !s.runAs.May(runas.Write, file):
+		return invalid("%s may not be written by corrald's user", file)
+	case err != nil && !s.runAs.May(runas.Write|runas.Enter, dir):
+		return invalid("corrald's user may not make files in %s", dir)
+	}
+	return nil
+}
+
+// checkSockets refuses the places of sockets that something else has.
+func checkSockets(api, worker string) error {
+	for _, socket := range []struct{ flag, path string }{{"--socket", api}, {"--worker-socket", worker}} {
+		if err := port.CheckUnix(socket.path); err != nil {
+			return corral.ErrorAt(corral.KindOf(err), socket.flag, "%w", err)
+		}
+	}
+	return nil
+}
+
+// checkPorts opens each port, all at the same time, and closes them: two settings that name the same port are found
+// like another program that has it. The worker port may stay closed: corrald tries it again until it is free, since
+// pilots in queues know no other address.
+func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
+	var opened []io.Closer
+	defer func() {
+		for _, l := range opened {
+			_ = l.Close() // nothing was accepted
+		}
+	}()
+	for _, p := range []struct{ flag, address string }{
+		{"--tls-listen", s.central.listen}, {"--metrics-listen", s.metricsListen},
+		{"--mirror-listen", s.mirror.listen}, {workerListen, s.worker.listen},
+	} {
+		if p.address == "" {
+			continue
+		}
+		l, err := tryPort(ctx, s.runAs.User, p.flag, p.address)
+		if err == nil {
+			opened = append(opened, l)
+			continue
+		}
+		if p.flag != workerListen {
+			return nil, err
+		}
+		notes = append(notes, err.Error()+"; corrald starts, and tries it again until it can listen there")
+	}
+	return notes, nil
+}
+
+const workerListen = "--worker-listen"
+
+// tryPort opens a port as corrald's user could.
+func tryPort(ctx context.Context, u runas.User, flag, address string) (net.Listener, error) {
+	host, number, _ := net.SplitHostPort(address)
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if err == nil && u.Other() && reserved(l.Addr()) {
+		err = errors.Join(syscall.EACCES, l.Close())
+	}
+	switch _, noHost := errors.AsType[*net.DNSError](err); {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, corral.ErrorAt(corral.Conflict, flag, "%s is taken by another program, or by another of corrald's "+
+			"settings: end that program, or name another port", address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, corral.ErrorAt(corral.Invalid, flag, "%s is not an address of this machine", host)
+	case errors.Is(err, syscall.EACCES):
+		return nil, corral.ErrorAt(corral.Invalid, flag, "port %s is for root, or for programs with "+
+			"CAP_NET_BIND_SERVICE: name one from 1024 on", number)
+	case noHost:
+		return nil, corral.ErrorAt(corral.Invalid, flag, "there is no host %q", host)
+	}
+	return nil, corral.ErrorAt(corral.Failed, flag, "corrald cannot listen on %s: %w", address, err)
+}
+
+// reserved reports whether only root may listen on the port of an address.
+func reserved(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	first := 1024
+	if b, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start"); err == nil {
+		if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
+			first = n
+		}
+	}
+	return ok && tcp.Port < first
+}

@@ -1,0 +1,112 @@
+package main
+
+// Words for what is wrong on the command line and in the environment. What packages flag and cli say names functions
+// and types of theirs, which tell people who run corrald nothing. Their errors have no types of their own, so their
+// texts are taken apart; a test gives each setting a bad value and looks for such names.
+
+import (
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/spelling"
+)
+
+// How packages flag and cli say what is wrong.
+var (
+	badValue    = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
+	badVariable = regexp.MustCompile(`(?s)^could not parse (".*") as \S+ value from environment ` +
+		`variable "(\S+)" for flag (\S+): `)
+	noSuchFlag = regexp.MustCompile(`(?s)^flag provided but not defined: -(.+)$`)
+	noValue    = regexp.MustCompile(`^flag needs an argument: -(\S+)$`)
+)
+
+// usageError makes an error of those packages one of kind Invalid, in our words.
+func usageError(c *cli.Context, err error, _ bool) error {
+	said := err.Error()
+	if m := badValue.FindStringSubmatch(said); m != nil {
+		return corral.ErrorAt(corral.Invalid, "--"+m[2], "%s is not %s", m[1], wanted(c.App.Flags, m[2]))
+	}
+	if m := badVariable.FindStringSubmatch(said); m != nil {
+		return corral.ErrorAt(corral.Invalid, m[2], "%s is not %s", m[1], wanted(c.App.Flags, m[3]))
+	}
+	if m := noSuchFlag.FindStringSubmatch(said); m != nil {
+		var names []string
+		for _, f := range c.App.Flags {
+			names = append(names, f.Names()[0])
+		}
+		return corral.ErrorAt(corral.Invalid, "--"+m[1], "there is no such flag%s; see `corrald --help`",
+			meant("--", spelling.Nearest(names, m[1])))
+	}
+	if m := noValue.FindStringSubmatch(said); m != nil {
+		return corral.ErrorAt(corral.Invalid, "--"+m[1], "its value is missing; see `corrald --help`")
+	}
+	return corral.Errorf(corral.Invalid, "%w; see `corrald --help`", err)
+}
+
+// meant is the advice to use another name, if there is one.
+func meant(before, name string) string {
+	if name == "" {
+		return ""
+	}
+	return ": did you mean " + before + name + "?"
+}
+
+// wanted says what the value of a flag is.
+func wanted(flags []cli.Flag, name string) string {
+	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	if i < 0 {
+		return "a value that it takes"
+	}
+	switch flags[i].(type) {
+	case *cli.DurationFlag:
+		return "a duration such as 90s, 5m or 2h30m"
+	case *cli.IntFlag:
+		return "a whole number"
+	case *cli.Float64Flag:
+		return "a number"
+	case *cli.BoolFlag:
+		return "true or false"
+	}
+	return "a value that it takes"
+}
+
+// checkVariables refuses variables that are named like a setting and are none, such as one with a slip of the finger:
+// the setting that was meant would silently be the default. Variables of corral, CORRAL_ and so on, are not corrald's
+// to judge.
+func checkVariables(environment []string, flags []cli.Flag) error {
+	var known []string
+	for _, f := range flags {
+		if f, ok := f.(cli.DocGenerationFlag); ok {
+			known = append(known, f.GetEnvVars()...)
+		}
+	}
+	for _, variable := range slices.Sorted(slices.Values(environment)) {
+		name, _, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, "CORRALD_") || slices.Contains(known, name) {
+			continue
+		}
+		near := spelling.Nearest(known, name)
+		return corral.ErrorAt(corral.Invalid, name, "corrald has no such setting%s", meant("", near))
+	}
+	return nil
+}
+
+// checkListen refuses what is not HOST:PORT; an empty address is none.
+func checkListen(flag, address string) error {
+	if address == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err == nil && port != "" {
+		_, err = net.LookupPort("tcp", port) // a number, or a name such as https
+	}
+	if err != nil || port == "" {
+		return corral.ErrorAt(corral.Invalid, flag, "%.80q is not HOST:PORT with a port from 0 to 65535", address)
+	}
+	return nil
+}
