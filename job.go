@@ -190,6 +190,7 @@ func (j Job) Ask(ask Ask, reason string, now time.Time) (Job, []Entry, error) {
 
 // Lease gives the attempt's lease to holder, the one pilot process that may start workers. The same holder may ask
 // again. A Conflict error if another holds it, or if the job has ENDED: then another attempt may have taken its place.
+// The error does not name the holder, since with the attempt's token that name would be half of what admits workers.
 func (j Job) Lease(holder string, now time.Time) (Job, []Entry, error) {
 	switch {
 	case !j.Live():
@@ -197,7 +198,7 @@ func (j Job) Lease(holder string, now time.Time) (Job, []Entry, error) {
 	case j.LeaseHolder == holder && holder != "":
 		return j, nil, nil
 	case j.LeaseHolder != "":
-		return j, nil, Errorf(Conflict, "%s is leased to %s", j.Name(), j.LeaseHolder)
+		return j, nil, Errorf(Conflict, "%s is leased to another pilot", j.Name())
 	case holder == "" || j.Kind != PilotJob:
 		return j, nil, Errorf(Invalid, "%s cannot be leased to %q", j.Name(), holder)
 	}

@@ -70,8 +70,9 @@ func TestLeaseIsForOne(t *testing.T) {
 			t.Errorf("the holder asks: %v", err)
 		}
 	}
-	if err := w.clusters.Lease(t.Context(), a.ID, "another"); corral.KindOf(err) != corral.Conflict {
-		t.Errorf("another pilot asks: %v, want a conflict", err)
+	err := w.clusters.Lease(t.Context(), a.ID, "another")
+	if corral.KindOf(err) != corral.Conflict || strings.Contains(err.Error(), "pilot-a") {
+		t.Errorf("another pilot asks: %v, want a conflict that does not name the holder", err)
 	}
 }
 
