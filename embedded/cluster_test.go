@@ -111,7 +111,7 @@ func (g *openGate) Admit(_ context.Context, c port.Credentials) (port.Admission,
 	return port.Admission{Attempt: 1, Glidein: 1, Cluster: 1, Links: g.links, Dispatcher: g.d}, nil
 }
 
-func (g *openGate) Lease(_ context.Context, attempt corral.JobID, holder string) error {
+func (g *openGate) Lease(_ context.Context, attempt corral.JobID, holder, _ string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if have := g.holders[attempt]; have != "" && have != holder {
