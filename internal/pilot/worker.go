@@ -37,6 +37,9 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 		}
 		return last
 	}
+	if err := process.Hide(); err != nil {
+		return err
+	}
 	return process.Work(ctx, serve)
 }
 
