@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,6 +83,7 @@ type scene struct {
 	db       *store.DB
 	clusters *gate.Clusters
 	manager  *run.Manager
+	key      gate.Key
 	socket   string
 	stolen   corral.Job
 	token    string
@@ -90,40 +92,41 @@ type scene struct {
 }
 
 func newScene(t *testing.T) *scene {
-	dir := t.TempDir()
-	s := &scene{T: t, db: storetest.OpenTest(t), socket: filepath.Join(dir, "port")}
-	lg, key := slog.New(slog.DiscardHandler), gate.Key("a key of this test, as long as one")
-	s.clusters = gate.NewClusters(lg, s.db, key, dispatch.Config{})
-	s.manager = run.NewManager(lg, s.db, s.clusters, filepath.Join(dir, "runs"))
-	ctx, cancel := context.WithCancel(t.Context())
+	s := &scene{T: t, db: storetest.OpenTest(t), key: gate.Key("a key of this test, as long as one"),
+		socket: filepath.Join(t.TempDir(), "port")}
+	s.open()
+	t.Cleanup(func() { s.stop() })
+	for i, owner := range []string{"ann", "bob"} {
+		tag := fmt.Sprintf("corral-pilot-of%s", owner)
+		j := s.attempt(owner, tag, s.key.Token(tag).Digest())
+		if i == 0 {
+			s.stolen, s.token = j, string(s.key.Token(tag))
+		}
+	}
+	return s
+}
+
+// open starts what corrald has for workers, as a corrald does that was started again. stop ends it.
+func (s *scene) open() {
+	s.Helper()
+	lg := slog.New(slog.DiscardHandler)
+	s.clusters = gate.NewClusters(lg, s.db, s.key, dispatch.Config{})
+	s.manager = run.NewManager(lg, s.db, s.clusters, filepath.Join(filepath.Dir(s.socket), "runs"))
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- s.manager.Run(ctx) }()
 	reach := func(context.Context, []string, string) (string, error) {
 		return "", corral.Errorf(corral.Failed, "nothing is reached")
 	}
 	go func() { ended <- port.New(lg, s.clusters, reach).ServeUnix(ctx, s.socket) }()
-	stopped := false
-	s.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
+	s.stop = sync.OnceFunc(func() {
 		cancel()
 		s.clusters.Close()
 		if err := errors.Join(<-ended, <-ended); err != nil {
-			t.Error(err)
+			s.Error(err)
 		}
-	}
-	t.Cleanup(s.stop)
-	for i, owner := range []string{"ann", "bob"} {
-		tag := fmt.Sprintf("corral-pilot-of%s", owner)
-		j := s.attempt(owner, tag, key.Token(tag).Digest())
-		if i == 0 {
-			s.stolen, s.token = j, string(key.Token(tag))
-		}
-	}
+	})
 	s.until("the port", func() bool { _, err := os.Stat(s.socket); return err == nil })
-	return s
 }
 
 func (s *scene) until(what string, done func() bool) {
