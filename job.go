@@ -191,7 +191,8 @@ func (j Job) Ask(ask Ask, reason string, now time.Time) (Job, []Entry, error) {
 
 // Lease gives the attempt's lease to holder, the one pilot process that may start workers, and opens its session: the
 // digest of a secret that the holder has made and keeps in memory. The same holder may ask again with the same secret,
-// since an answer may be lost. A Conflict error if another holds it, or if the job has ENDED: then another attempt may have taken its place.
+// since an answer may be lost. A Conflict error if another holds it, or if the job has ENDED: then another attempt may
+// have taken its place.
 // The error does not name the holder, since with the attempt's token that name would be half of what admits workers.
 func (j Job) Lease(holder, session string, now time.Time) (Job, []Entry, error) {
 	switch {

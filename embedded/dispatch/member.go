@@ -127,9 +127,11 @@ func (d *Dispatcher) register(
 	if d.closed {
 		return nil, corral.Errorf(corral.Unavailable, "the dispatcher is closing")
 	}
-	if have := d.members.besides(about); most > 0 && have+about.CPUs > most { // one that has ended may still be connected
+	have := d.members.besides(about) // among them may be one that has ended and is still connected
+	if most > 0 && have+about.CPUs > most {
 		return nil, corral.Errorf(corral.Unavailable,
-			"worker %s offers %d cpus, and other workers have %d of the %d of its attempt", about.ID, about.CPUs, have, most)
+			"worker %s offers %d cpus, and other workers have %d of the %d of its attempt",
+			about.ID, about.CPUs, have, most)
 	}
 	now := time.Now()
 	m := d.members.get(about.ID)

@@ -234,13 +234,13 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 	}
 }
 
-// admit asks the gate. Token and secret themselves go no further: the gate compares digests. A pilot is given its attempt's
-// lease in the same step, which is what it dials in for.
+// admit asks the gate. Token and secret themselves go no further: the gate compares digests. A pilot is given its
+// attempt's lease in the same step, which is what it dials in for.
 func (p *Port) admit(ctx context.Context, h *wire.Hello) (Admission, error) {
 	if h.Version != wire.Version {
 		return Admission{}, corral.Errorf(corral.Invalid,
-			"version %d of the worker protocol is not spoken here, only %d: pilots of another version of corrald have to be "+
-				"replaced", h.Version, wire.Version)
+			"version %d of the worker protocol is not spoken here, only %d: "+
+				"pilots of another version of corrald have to be replaced", h.Version, wire.Version)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wire.AdmitTimeout)
 	defer cancel()

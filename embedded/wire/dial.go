@@ -86,7 +86,8 @@ func (h *Hello) connect(ctx context.Context, address, digest string) (net.Conn, 
 }
 
 // throughRelay connects by a relay, which has corrald check a proof of what h knows. That is the secret of the session,
-// as soon as corrald knows one. A pilot cannot tell whether it does, if an answer was lost; so it then proves the token.
+// as soon as corrald knows one. A pilot cannot tell whether it does, since an answer may be lost; so it proves the
+// token next.
 func (h *Hello) throughRelay(ctx context.Context, at string) (nc net.Conn, err error) {
 	for _, known := range []string{h.Secret, h.Token} {
 		if known == "" || known == h.Token && h.Secret != "" && h.Role != RolePilot {

@@ -28,7 +28,7 @@ const Version = 3
 // endian) and that many bytes of JSON, an object whose "type" is one of these:
 //
 //	type       from        carries                        means
-//	hello      dials       hello                          the first frame, at most 4 KiB: who dials in, and its secrets
+//	hello      dials       hello                          the first frame, at most 4 KiB: who dials in, its secrets
 //	welcome    dispatcher  welcome                        admitted; the terms
 //	refuse     dispatcher  kind, reason                   not admitted, or no longer; the connection is closed
 //	held       worker      held, results                  follows welcome: the jobs it has, results not acknowledged

@@ -42,9 +42,10 @@ func (c *Clusters) visitor(ctx context.Context, tag string) (v visitor, err erro
 // place names the attempt in an error.
 func place(tag string) string { return "attempt " + tag }
 
-// Admit implements port.Gate: the token must be that of the attempt that is named, not expired, and the attempt alive. A
-// worker must know the secret of the pilot that holds the attempt's lease, belong to a cluster that is embedded, and be
-// one of those that the attempt can have; that one was not is noted once in the attempt's history. Pilots of all clusters come in, to be told to drain and to tell what they do.
+// Admit implements port.Gate: the token must be that of the attempt that is named, not expired, and the attempt alive.
+// A worker must know the secret of the pilot that holds the attempt's lease, belong to a cluster that is embedded, and
+// be one of those that the attempt can have; that one was not is noted once in the attempt's history. Pilots of all
+// clusters come in, to be told to drain and to tell what they do.
 func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admission, error) {
 	if id, yes := stream.ClusterOf(cred.Tag); yes {
 		in, err := c.streams.admit(id, cred, func(tag string) (visitor, error) { return c.visitor(ctx, tag) })
@@ -62,7 +63,7 @@ func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admis
 		return port.Admission{}, err
 	}
 	if err := v.fits(cred); err != nil {
-		c.noteMisfit(ctx, v.job, err)
+		c.misfits.note(ctx, c, v.job, err)
 		return port.Admission{}, err
 	}
 	in := port.Admission{Attempt: v.job.ID, Hosts: v.glidein.Hosts, CPUs: v.glidein.Hosts * v.glidein.CPUs,

@@ -65,8 +65,8 @@ type Clusters struct {
 	mu sync.Mutex // guards following; it is not held while a dispatcher is asked, which may be about to notify
 
 	dispatchers map[corral.ClusterID]*dispatch.Dispatcher
-	changed     chan struct{}   // closed and replaced when workers come or go
-	misfits     map[string]bool // :: tag → its history says that a worker was refused
+	changed     chan struct{} // closed and replaced when workers come or go
+	misfits     misfits
 }
 
 // NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools. By the key with which
@@ -80,7 +80,7 @@ func NewClusters(lg *slog.Logger, db *store.DB, key Key, cfg dispatch.Config) *C
 		links:       port.NewLinks(cfg.Terms()),
 		dispatchers: map[corral.ClusterID]*dispatch.Dispatcher{},
 		changed:     make(chan struct{}),
-		misfits:     map[string]bool{},
+		misfits:     misfits{known: map[string]bool{}},
 	}
 	cfg.OnChange, cfg.Asked = c.Notify, c.links.Asked
 	c.cfg = cfg
@@ -249,8 +249,8 @@ func (c *Clusters) Drain(cluster corral.ClusterID, attempt corral.JobID) {
 
 // Ended says that nothing of the attempt with this tag runs any more: what its workers had is done again at once.
 func (c *Clusters) Ended(tag string) {
+	c.misfits.forget(tag)
 	c.mu.Lock()
-	delete(c.misfits, tag)
 	all := slices.Collect(maps.Values(c.dispatchers))
 	c.mu.Unlock()
 	for _, d := range all {

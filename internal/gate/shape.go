@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/port"
@@ -13,8 +14,9 @@ import (
 )
 
 // What a worker says of itself decides how many tasks it gets. An attempt has one worker on each host, named by the
-// attempt's tag and the host's number, and each has at most what the glidein asked for: so together they never have more
-// than hosts × cpus, whoever knows the attempt's secrets. A worker job runs on one of these, and may have a part of it.
+// attempt's tag and the host's number, and each has at most what the glidein asked for: so together they never have
+// more than hosts × cpus, whoever knows the attempt's secrets. A worker job runs on one of these, and may have a part
+// of it.
 
 // fits decides whether a worker, or its courier, is one that the attempt can have.
 func (v visitor) fits(cred port.Credentials) error {
@@ -35,7 +37,8 @@ func (v visitor) jobFits(cred port.Credentials) error {
 	glidein, number, _ := strings.Cut(cred.Worker, order.StreamMark)
 	if n, err := strconv.ParseInt(number, 10, 64); err != nil || n < 0 || glidein != cred.Holder ||
 		!isHost(cred.Holder, v.job.Tag, g.Hosts) {
-		return corral.ErrorAt(corral.Forbidden, at, "%.80q is not a worker job on a worker of %s", cred.Worker, v.job.Tag)
+		return corral.ErrorAt(corral.Forbidden, at, "%.80q is not a worker job on a worker of %s",
+			cred.Worker, v.job.Tag)
 	}
 	return within(at, g, cred.Shape)
 }
@@ -67,13 +70,19 @@ func isHost(id, tag string, hosts int) bool {
 // misfit is the line in the history of an attempt that has refused a worker for what it offers.
 const misfit = "worker refused"
 
-// noteMisfit writes into an attempt's history that a worker was refused for what it offers. That is said once for each
-// attempt, after a restart too: who tries a million times would fill the history.
-func (c *Clusters) noteMisfit(ctx context.Context, j corral.Job, why error) {
-	c.mu.Lock()
-	known := c.misfits[j.Tag]
-	c.misfits[j.Tag] = true
-	c.mu.Unlock()
+// misfits are the attempts whose histories have that line: it is written once for each, after a restart too, or a
+// worker that tries a million times would fill the history.
+type misfits struct {
+	mu    sync.Mutex      // guards known
+	known map[string]bool // :: tag → the history has the line
+}
+
+// note writes into an attempt's history that a worker was refused for what it offers.
+func (m *misfits) note(ctx context.Context, c *Clusters, j corral.Job, why error) {
+	m.mu.Lock()
+	known := m.known[j.Tag]
+	m.known[j.Tag] = true
+	m.mu.Unlock()
 	if known {
 		return
 	}
@@ -92,4 +101,11 @@ func (c *Clusters) noteMisfit(ctx context.Context, j corral.Job, why error) {
 	if err != nil {
 		c.lg.Warn("noting that a worker was refused", "tag", j.Tag, "error", err)
 	}
+}
+
+// forget is for an attempt that is over.
+func (m *misfits) forget(tag string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.known, tag)
 }

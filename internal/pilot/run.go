@@ -2,7 +2,6 @@ package pilot
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -53,7 +52,7 @@ func Run(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error)
 		defer usePackage(lg, o.Root)()
 		lg = lg.With("attempt", o.Tag)
 		s := &supervisor{
-			lg: lg, dir: dir, order: o, me: me, secret: rand.Text(), parent: os.Getppid(), log: logbook{lg: lg},
+			lg: lg, dir: dir, order: o, me: me, parent: os.Getppid(), log: logbook{lg: lg},
 			group: process.NewGroup(), serves: map[*process.Child]*attempt.Worker{},
 		}
 		r = s.serve(ctx, started)

@@ -39,8 +39,7 @@ type supervisor struct {
 	dir    string // of the job
 	order  order.Order
 	me     holder
-	secret string // which only this process and its workers know, in memory; corrald has its digest
-	parent int    // the process that started this one: the batch system's
+	parent int // the process that started this one: the batch system's
 	log    logbook
 
 	fanout process.Fanout
@@ -99,7 +98,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 		defer s.joining.Close()
 	}
 	s.up = newUplink(s.lg, link.Config{
-		Tag: s.order.Tag, Token: p.Token, Secret: s.secret, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
+		Tag: s.order.Tag, Token: p.Token, Secret: s.me.secret, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
 		Addresses: p.Addresses, CertDigest: p.CertDigest,
 	})
 	// What follows has an end that step decides about. The ways to corrald and into the pool are sought meanwhile.

@@ -24,7 +24,8 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 		}
 		gpus, diskMiB := shareOf(o)
 		reason, err := worker.Run(ctx, lg, worker.Config{
-			ID: o.ID, Instance: newHolder().ID, Host: o.Host, Holder: o.Holder, Tag: o.Tag, Token: o.Token, Secret: o.Secret,
+			ID: o.ID, Instance: newHolder().ID, Host: o.Host, Holder: o.Holder,
+			Tag: o.Tag, Token: o.Token, Secret: o.Secret,
 			Addresses: o.Addresses, CertDigest: o.CertDigest,
 			Resources: corral.Resources{CPUs: o.CPUs, MemoryMiB: o.MemoryMiB, GPUs: len(gpus), DiskMiB: diskMiB},
 			Devices:   gpus, EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,
