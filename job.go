@@ -89,6 +89,7 @@ type Job struct {
 	Lost        []LostHost   `json:"lost_hosts,omitempty"` // pilot jobs: hosts that it has to do without
 	Queue       string       `json:"-"`                    // attempts: of the batch system; empty: its default
 	LeaseHolder string       `json:"-"`                    // the one pilot process that may start workers
+	Session     string       `json:"-"`                    // SHA-256 of the secret that it and its workers share, hex
 	TokenDigest string       `json:"-"`                    // SHA-256 of the token its workers authenticate with, hex
 	TokenEndsAt time.Time    `json:"-"`
 	CreatedAt   time.Time    `json:"created_at"`
@@ -188,20 +189,23 @@ func (j Job) Ask(ask Ask, reason string, now time.Time) (Job, []Entry, error) {
 	return j, []Entry{j.entry(string(ask), reason)}, nil
 }
 
-// Lease gives the attempt's lease to holder, the one pilot process that may start workers. The same holder may ask
-// again. A Conflict error if another holds it, or if the job has ENDED: then another attempt may have taken its place.
-func (j Job) Lease(holder string, now time.Time) (Job, []Entry, error) {
+// Lease gives the attempt's lease to holder, the one pilot process that may start workers, and opens its session: the
+// digest of a secret that the holder has made and keeps in memory. The same holder may ask again with the same secret,
+// since an answer may be lost. A Conflict error if another holds it, or if the job has ENDED: then another attempt may
+// have taken its place.
+// The error does not name the holder, since with the attempt's token that name would be half of what admits workers.
+func (j Job) Lease(holder, session string, now time.Time) (Job, []Entry, error) {
 	switch {
 	case !j.Live():
 		return j, nil, j.over()
-	case j.LeaseHolder == holder && holder != "":
+	case j.LeaseHolder == holder && j.Session == session && holder != "":
 		return j, nil, nil
 	case j.LeaseHolder != "":
-		return j, nil, Errorf(Conflict, "%s is leased to %s", j.Name(), j.LeaseHolder)
+		return j, nil, Errorf(Conflict, "%s is leased to another pilot", j.Name())
 	case holder == "" || j.Kind != PilotJob:
 		return j, nil, Errorf(Invalid, "%s cannot be leased to %q", j.Name(), holder)
 	}
-	j.LeaseHolder, j.UpdatedAt = holder, latest(now, j.UpdatedAt)
+	j.LeaseHolder, j.Session, j.UpdatedAt = holder, session, latest(now, j.UpdatedAt)
 	return j, []Entry{j.entry("lease", "by "+holder)}, nil
 }
 

@@ -57,6 +57,7 @@ func TestMain(m *testing.M) {
 type openGate struct {
 	d     *dispatch.Dispatcher
 	links *port.Links
+	cpus  int // of the attempt; 0: any
 
 	mu      sync.Mutex
 	holders map[corral.JobID]string
@@ -108,10 +109,10 @@ func (g *openGate) Admit(_ context.Context, c port.Credentials) (port.Admission,
 	if c.TokenDigest != digest {
 		return port.Admission{}, corral.Errorf(corral.Unauthenticated, "the token is not that of %s", c.Tag)
 	}
-	return port.Admission{Attempt: 1, Glidein: 1, Cluster: 1, Links: g.links, Dispatcher: g.d}, nil
+	return port.Admission{Attempt: 1, Glidein: 1, Cluster: 1, CPUs: g.cpus, Links: g.links, Dispatcher: g.d}, nil
 }
 
-func (g *openGate) Lease(_ context.Context, attempt corral.JobID, holder string) error {
+func (g *openGate) Lease(_ context.Context, attempt corral.JobID, holder, _ string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if have := g.holders[attempt]; have != "" && have != holder {

@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,5 +146,23 @@ func TestJobsMayBeExpectedAfterTheirWorkerRegistered(t *testing.T) {
 		if w := s.d.Workers(); w[0].CPUsFree != 4 {
 			t.Errorf("free cpus = %d, want 4", w[0].CPUsFree)
 		}
+	})
+}
+
+// The connected workers of an attempt have no more cpus together than it. One whose cpus another still has is asked to
+// come back, and gets them when the other has left.
+func TestWorkersShareTheCPUsOfTheirAttempt(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage) {
+		s.gate.cpus = 7
+		a := s.enter("0", "i", nil)
+		s.enter("0", "i", nil).beat(time.Second) // the same worker over another connection
+		b := s.enter("1", "i", nil)
+		if m := b.expect(wire.TypeRefuse); m.Kind != corral.Unavailable || !strings.Contains(m.Reason, "other workers have 4 of the 7") {
+			t.Errorf("the second worker is answered %+v, want that it comes again", m)
+		}
+		a.Close()
+		s.enter("0", "i", nil).Send(&wire.Message{Type: wire.TypeBye})
+		synctest.Wait()
+		s.enter("1", "i", nil).beat(time.Second)
 	})
 }

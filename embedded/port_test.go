@@ -253,7 +253,7 @@ type brokenGate struct{}
 func (brokenGate) Admit(context.Context, port.Credentials) (port.Admission, error) {
 	return port.Admission{}, errors.New("disk of the store is full")
 }
-func (brokenGate) Lease(context.Context, corral.JobID, string) error          { return nil }
+func (brokenGate) Lease(context.Context, corral.JobID, string, string) error  { return nil }
 func (brokenGate) Report(context.Context, corral.JobID, string, string) error { return nil }
 
 func (brokenGate) LoseHost(context.Context, corral.JobID, corral.LostHost) error { return nil }

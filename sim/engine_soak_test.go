@@ -145,7 +145,7 @@ func (e *engineRun) supervise(j *batchJob, o order.Order, number int) {
 	var row corral.Job
 	err := storetest.All(e.db).View(e.ctx, func(tx *store.Tx) (err error) { row, err = tx.JobTagged(o.Tag); return err })
 	if err == nil {
-		err = e.clusters.Lease(e.ctx, row.ID, "pilot")
+		err = e.clusters.Lease(e.ctx, row.ID, "pilot", "digest")
 	}
 	if err != nil {
 		e.t.Error(err)

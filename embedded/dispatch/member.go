@@ -120,12 +120,18 @@ func (m *member) worker() corral.Worker {
 // with another instance is a worker that was started again: what the earlier instance had is lost, and if that comes
 // back, it is turned away, or two workers of one id would get the same jobs.
 func (d *Dispatcher) register(
-	c *wire.Conn, instance string, about corral.Worker, held *wire.Message,
+	c *wire.Conn, instance string, about corral.Worker, most int, held *wire.Message,
 ) (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, corral.Errorf(corral.Unavailable, "the dispatcher is closing")
+	}
+	have := d.members.besides(about) // among them may be one that has ended and is still connected
+	if most > 0 && have+about.CPUs > most {
+		return nil, corral.Errorf(corral.Unavailable,
+			"worker %s offers %d cpus, and other workers have %d of the %d of its attempt",
+			about.ID, about.CPUs, have, most)
 	}
 	now := time.Now()
 	m := d.members.get(about.ID)

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"slices"
 	"strings"
+
+	"github.com/corral-pilot/corral"
 )
 
 // A roster has the members, sorted by the ids of their slots: hundreds at most, so a slice that is searched by halves
@@ -21,6 +23,16 @@ func (r roster) get(id string) *member {
 func (r roster) find(id string) (int, bool) {
 	byID := func(m *member, id string) int { return strings.Compare(m.slot.ID, id) }
 	return slices.BinarySearchFunc(r, id, byID)
+}
+
+// besides is how many cpus the connected workers of about's attempt have, without about itself.
+func (r roster) besides(about corral.Worker) (cpus int) {
+	for _, m := range r {
+		if m.conn != nil && m.about.Attempt == about.Attempt && m.slot.ID != about.ID {
+			cpus += m.about.CPUs
+		}
+	}
+	return cpus
 }
 
 // add adds a new member with this id.

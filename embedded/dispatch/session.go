@@ -14,13 +14,13 @@ import (
 
 // ServeWorker serves an instance of an admitted worker until its connection ends. The caller closes c. The first
 // message says what the worker holds, and which results it has not heard of; only after that is it registered and given
-// jobs.
-func (d *Dispatcher) ServeWorker(c *wire.Conn, instance string, about corral.Worker) {
+// jobs. The connected workers of its attempt may have most cpus together; 0: any number.
+func (d *Dispatcher) ServeWorker(c *wire.Conn, instance string, about corral.Worker, most int) {
 	held, err := c.Recv(wire.MaxFrame)
 	if err != nil || held.Type != wire.TypeHeld {
 		return
 	}
-	s, err := d.register(c, instance, about, held)
+	s, err := d.register(c, instance, about, most, held)
 	if err != nil {
 		wire.Refuse(c, err)
 		return

@@ -27,7 +27,7 @@ func connect(t *testing.T, d *Dispatcher, held *wire.Message) *wire.Conn {
 	far := wire.NewConn(theirs)
 	go func() {
 		defer far.Close()
-		d.ServeWorker(far, "i", corral.Worker{ID: "tag/0", CPUs: 1, MemoryMiB: 1000, EndsAt: time.Now().Add(time.Hour)})
+		d.ServeWorker(far, "i", corral.Worker{ID: "tag/0", CPUs: 1, MemoryMiB: 1000, EndsAt: time.Now().Add(time.Hour)}, 0)
 	}()
 	c := wire.NewConn(ours)
 	t.Cleanup(c.Close)

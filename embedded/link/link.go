@@ -22,6 +22,7 @@ import (
 type Config struct {
 	Tag, Token string   // of the attempt
 	Holder     string   // names this pilot process and no other
+	Secret     string   // that this process has made, and only its workers share
 	Host       string   // for people
 	PID        int      // likewise
 	Addresses  []string // unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try
@@ -69,7 +70,7 @@ func Dial(ctx context.Context, lg *slog.Logger, cfg Config) (*Link, error) {
 
 func (c Config) hello() *wire.Hello {
 	return &wire.Hello{
-		Version: wire.Version, Role: wire.RolePilot, Tag: c.Tag, Token: c.Token,
+		Version: wire.Version, Role: wire.RolePilot, Tag: c.Tag, Token: c.Token, Secret: c.Secret,
 		Holder: c.Holder, Host: c.Host, PID: c.PID,
 	}
 }

@@ -44,12 +44,17 @@ type Credentials struct {
 	Tag         string // of the attempt
 	TokenDigest string // SHA-256 of the token, hex: the token itself goes no further than the port
 	Holder      string // the pilot process that says it has the attempt's lease
+	Session     string // SHA-256 of the secret that this process has made, hex; empty: none was shown
+
+	Worker string           // the worker's id; empty for a pilot
+	Shape  corral.Resources // of the worker
 }
 
 // An Admission says what the sender of a hello belongs to.
 type Admission struct {
 	Attempt    corral.JobID
 	Hosts      int // of the attempt, each of which has a worker; 0: one
+	CPUs       int // of the attempt, on all hosts: those of its workers are no more; 0: any
 	Glidein    corral.GlideinID
 	Cluster    corral.ClusterID
 	Links      *Links               // that a pilot joins; their terms are those of every connection
@@ -59,12 +64,13 @@ type Admission struct {
 // A Gate knows the attempts. Its errors are corral.Errors: their sentences are sent to the peer,
 // which gives up on Unauthenticated, Forbidden, Conflict and Invalid, and tries again otherwise.
 type Gate interface {
-	// Admit checks the token, comparing digests in constant time, and that the Holder of a worker and of its
-	// couriers has the attempt's lease.
+	// Admit checks the token, comparing digests in constant time, that the Holder of a worker and of its couriers has
+	// the attempt's lease and the secret of its session, and that the worker is one of the attempt's.
 	Admit(ctx context.Context, c Credentials) (Admission, error)
 
-	// Lease gives the attempt's lease to holder; it is a Conflict if another pilot has it.
-	Lease(ctx context.Context, attempt corral.JobID, holder string) error
+	// Lease gives the attempt's lease to holder, and opens the session whose secret has that digest; it is a Conflict
+	// if another pilot has it, or the same one with another secret.
+	Lease(ctx context.Context, attempt corral.JobID, holder, session string) error
 
 	// Report records how an attempt is doing.
 	Report(ctx context.Context, attempt corral.JobID, phase, reason string) error
@@ -232,27 +238,41 @@ func (p *Port) serveConn(ctx context.Context, nc net.Conn) {
 		_ = nc.SetReadDeadline(time.Time{})
 		adm.Dispatcher.ServeCourier(ctx, c, m.Hello.ID, m.Hello.Instance)
 	case wire.RoleWorker:
-		adm.Dispatcher.ServeWorker(c, m.Hello.Instance, adm.worker(m.Hello, began))
+		adm.Dispatcher.ServeWorker(c, m.Hello.Instance, adm.worker(m.Hello, began), adm.CPUs)
 	}
 }
 
-// admit asks the gate. The token itself goes no further: the gate compares digests. A pilot is given its attempt's
-// lease in the same step, which is what it dials in for.
+// admit asks the gate. Token and secret themselves go no further: the gate compares digests. A pilot is given its
+// attempt's lease in the same step, which is what it dials in for.
 func (p *Port) admit(ctx context.Context, h *wire.Hello) (Admission, error) {
 	if h.Version != wire.Version {
 		return Admission{}, corral.Errorf(corral.Invalid,
-			"version %d of the worker protocol is not spoken here, only %d", h.Version, wire.Version)
+			"version %d of the worker protocol is not spoken here, only %d: "+
+				"pilots of another version of corrald have to be replaced", h.Version, wire.Version)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wire.AdmitTimeout)
 	defer cancel()
-	digest := sha256.Sum256([]byte(h.Token))
-	adm, err := p.gate.Admit(ctx, Credentials{
-		Role: h.Role, Tag: h.Tag, TokenDigest: hex.EncodeToString(digest[:]), Holder: h.Holder,
-	})
+	cred := Credentials{
+		Role: h.Role, Tag: h.Tag, TokenDigest: digestOf(h.Token), Holder: h.Holder,
+	}
+	if h.Secret != "" {
+		cred.Session = digestOf(h.Secret)
+	}
+	if h.Role != wire.RolePilot {
+		cred.Worker = h.ID
+		cred.Shape = corral.Resources{CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, GPUs: h.GPUs, DiskMiB: h.DiskMiB}
+	}
+	adm, err := p.gate.Admit(ctx, cred)
 	if err == nil && h.Role == wire.RolePilot {
-		err = p.gate.Lease(ctx, adm.Attempt, h.Holder)
+		err = p.gate.Lease(ctx, adm.Attempt, h.Holder, cred.Session)
 	}
 	return adm, err
+}
+
+// digestOf is what is kept of a secret.
+func digestOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
 }
 
 // worker describes the worker that h, which came at began, introduces.

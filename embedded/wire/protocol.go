@@ -22,13 +22,13 @@ import (
 )
 
 // Version is the version of the worker protocol. Both ends must have the same.
-const Version = 2
+const Version = 3
 
 // The worker protocol: over one stream connection, both sides send frames of a length (4 bytes, big
 // endian) and that many bytes of JSON, an object whose "type" is one of these:
 //
 //	type       from        carries                        means
-//	hello      dials       hello                          the first frame, at most 4 KiB: who dials in, and its token
+//	hello      dials       hello                          the first frame, at most 4 KiB: who dials in, its secrets
 //	welcome    dispatcher  welcome                        admitted; the terms
 //	refuse     dispatcher  kind, reason                   not admitted, or no longer; the connection is closed
 //	held       worker      held, results                  follows welcome: the jobs it has, results not acknowledged
@@ -123,12 +123,14 @@ type Message struct {
 	Lost *corral.LostHost `json:"lost,omitempty"`
 }
 
-// Hello introduces a worker or a pilot. A pilot has no ID, Instance and shape.
+// Hello introduces a worker or a pilot. A pilot has no ID, Instance and shape. Token says whose attempt it is; Secret,
+// which the pilot has made and its workers have from it, says that they belong to the pilot with the attempt's lease.
 type Hello struct {
 	Version   int    `json:"version"`
 	Role      Role   `json:"role"`
 	Tag       string `json:"tag"`
 	Token     string `json:"token"`
+	Secret    string `json:"secret,omitempty"` // not of worker jobs
 	ID        string `json:"id,omitempty"`
 	Instance  string `json:"instance,omitempty"`
 	Holder    string `json:"holder"`

@@ -38,6 +38,7 @@ type Config struct {
 	Holder     string   // the pilot process that started it
 	Host       string   // for people; empty: as the machine calls itself
 	Tag, Token string   // of the attempt
+	Secret     string   // of the pilot process that started it
 	Addresses  []string // unix:PATH, tls:HOST:PORT or relay:HOST:PORT, in the order to try
 	CertDigest string   // sha256:HEX of the worker port's certificate, for tls addresses
 

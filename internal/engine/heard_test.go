@@ -21,7 +21,7 @@ func TestPilotWithoutLinkIsHeard(t *testing.T) {
 		g := w.glidein(w.site("here").ID, resubmit.Policy{})
 		a := w.queued(g.ID)
 		if leased {
-			if err := w.clusters.Lease(t.Context(), a.ID, "pilot"); err != nil {
+			if err := w.clusters.Lease(t.Context(), a.ID, "pilot", "digest"); err != nil {
 				t.Fatal(err)
 			}
 		}

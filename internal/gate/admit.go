@@ -47,9 +47,10 @@ func (c *Clusters) visitor(ctx context.Context, tag string) (v visitor, err erro
 // place names the attempt in an error.
 func place(tag string) string { return "attempt " + tag }
 
-// Admit implements port.Gate: the token must be that of the attempt that is named, not expired, and
-// the attempt alive; a worker must belong to the pilot that holds the attempt's lease, and to a cluster
-// that is embedded. Pilots of all clusters come in, to be told to drain and to tell what they do.
+// Admit implements port.Gate: the token must be that of the attempt that is named, not expired, and the attempt alive.
+// A worker must know the secret of the pilot that holds the attempt's lease, belong to a cluster that is embedded, and
+// be one of those that the attempt can have; that one was not is noted once in the attempt's history. Pilots of all
+// clusters come in, to be told to drain and to tell what they do.
 func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admission, error) {
 	if id, yes := stream.ClusterOf(cred.Tag); yes {
 		in, err := c.streams.admit(id, cred, func(tag string) (visitor, error) { return c.visitor(ctx, tag) })
@@ -66,8 +67,12 @@ func (c *Clusters) Admit(ctx context.Context, cred port.Credentials) (port.Admis
 	if err != nil {
 		return port.Admission{}, err
 	}
-	in := port.Admission{Attempt: v.job.ID, Hosts: v.glidein.Hosts, Glidein: v.glidein.ID, Cluster: v.cluster.ID,
-		Links: c.links}
+	if err := v.fits(cred); err != nil {
+		c.misfits.note(ctx, c, v.job, err)
+		return port.Admission{}, err
+	}
+	in := port.Admission{Attempt: v.job.ID, Hosts: v.glidein.Hosts, CPUs: v.glidein.Hosts * v.glidein.CPUs,
+		Glidein: v.glidein.ID, Cluster: v.cluster.ID, Links: c.links}
 	if v.cluster.Kind != corral.Condor {
 		in.Dispatcher = c.dispatcher(v.cluster.ID)
 	}
@@ -97,12 +102,16 @@ func (v visitor) mayEnter(cred port.Credentials) error {
 			job.TokenEndsAt.Format(time.RFC3339))
 	case !job.Live():
 		return corral.ErrorAt(corral.Forbidden, at, "ended as %s", job.Outcome)
-	case cred.Role == wire.RolePilot:
+	case cred.Session == "":
+		return corral.ErrorAt(corral.Invalid, at, "a %s must show the secret of its pilot", cred.Role)
+	case cred.Role == wire.RolePilot: // whose lease it is, is asked for next
 		return nil
 	case job.LeaseHolder == "": // adopted a moment ago: its workers may be quicker to try again than the pilot
 		return corral.ErrorAt(corral.Unavailable, at, "its pilot has not come back yet")
 	case cred.Holder != job.LeaseHolder:
 		return corral.ErrorAt(corral.Forbidden, at, "its lease is not held by this worker's pilot")
+	case subtle.ConstantTimeCompare([]byte(job.Session), []byte(cred.Session)) != 1:
+		return corral.ErrorAt(corral.Unauthenticated, at, "the secret is not that of the pilot with its lease")
 	case v.cluster.Kind == corral.Condor:
 		return corral.ErrorAt(corral.Forbidden, at,
 			"its workers join the HTCondor pool of cluster %s, not corrald", v.cluster.Name)
@@ -126,7 +135,7 @@ func (c *Clusters) AdmitThrough(ctx context.Context, site corral.SiteID, q relay
 		return "", corral.ErrorAt(corral.Unavailable, at, "is not recorded now")
 	}
 	switch {
-	case err != nil, v.job.Site != site, !q.Proves(v.job.TokenDigest):
+	case err != nil, v.job.Site != site, !v.proved(q):
 		return "", corral.ErrorAt(corral.Unauthenticated, at, "is not known here")
 	case !v.job.Live() || v.now.After(v.job.TokenEndsAt):
 		return "", corral.ErrorAt(corral.Forbidden, at, "is over")
@@ -137,9 +146,21 @@ func (c *Clusters) AdmitThrough(ctx context.Context, site corral.SiteID, q relay
 	return v.cluster.Collector, nil
 }
 
+// proved reports whether a request that came by a relay knows what its attempt's processes know. For the worker port
+// that is the secret of the session as soon as there is one. For the pool it is the token, for the daemons there have
+// nothing else; it opens nothing but the way to the pool, which asks for a token of its own.
+func (v visitor) proved(q relay.Request) bool {
+	if q.Target == relay.Workers && v.job.Session != "" {
+		return q.Proves(v.job.Session)
+	}
+	return q.Proves(v.job.TokenDigest)
+}
+
 // Lease implements port.Gate: the first holder gets the attempt for good.
-func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder string) error {
-	return write(ctx, c.db, attempt, func(tx *store.Tx) error { return store.Done(tx.LeaseJob(attempt, holder)) })
+func (c *Clusters) Lease(ctx context.Context, attempt corral.JobID, holder, session string) error {
+	return write(ctx, c.db, attempt, func(tx *store.Tx) error {
+		return store.Done(tx.LeaseJob(attempt, holder, session))
+	})
 }
 
 // write changes what is recorded of an attempt, for its owner.

@@ -66,6 +66,7 @@ type Clusters struct {
 
 	dispatchers map[corral.ClusterID]*dispatch.Dispatcher
 	changed     chan struct{} // closed and replaced when workers come or go
+	misfits     misfits
 }
 
 // NewClusters returns the set of clusters, of which none is a pool of HTCondor's before UsePools. By the key with which
@@ -79,6 +80,7 @@ func NewClusters(lg *slog.Logger, db *store.DB, key Key, cfg dispatch.Config) *C
 		links:       port.NewLinks(cfg.Terms()),
 		dispatchers: map[corral.ClusterID]*dispatch.Dispatcher{},
 		changed:     make(chan struct{}),
+		misfits:     misfits{known: map[string]bool{}},
 	}
 	cfg.OnChange, cfg.Asked = c.Notify, c.links.Asked
 	c.cfg = cfg
@@ -250,6 +252,7 @@ func (c *Clusters) Drain(cluster corral.ClusterID, attempt corral.JobID) {
 
 // Ended says that nothing of the attempt with this tag runs any more: what its workers had is done again at once.
 func (c *Clusters) Ended(tag string) {
+	c.misfits.forget(tag)
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.dispatchers))
 	c.mu.Unlock()

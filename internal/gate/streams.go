@@ -93,7 +93,11 @@ func (d streamDoor) admit(
 	case !v.job.Live():
 		return in, corral.ErrorAt(corral.Forbidden, at, "its glidein has ended as %s", v.job.Outcome)
 	}
-	return port.Admission{Attempt: v.job.ID, Glidein: v.glidein.ID, Cluster: id, Dispatcher: s.Dispatcher()}, nil
+	if err := v.jobFits(cred); err != nil {
+		return in, err
+	}
+	return port.Admission{Attempt: v.job.ID, Glidein: v.glidein.ID, Cluster: id, Dispatcher: s.Dispatcher(),
+		CPUs: v.glidein.Hosts * v.glidein.CPUs}, nil
 }
 
 // admitThrough decides about a worker job's request that came by a site's relay. The glidein on which it runs is asked

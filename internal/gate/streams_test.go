@@ -83,21 +83,27 @@ func TestWhoComesInForAWorkerJob(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tag, token, holder string
 		role               wire.Role
+		worker             string // behind the holder
+		cpus               int
 		kind               corral.Kind
 		says               string
 	}{
-		"a worker":                  {tag, token, "good/0", wire.RoleWorker, "", ""},
-		"its courier":               {tag, token, "good/0", wire.RoleCourier, "", ""},
-		"a wrong token":             {tag, "guessed", "good/0", wire.RoleWorker, corral.Unauthenticated, "not that of worker jobs"},
-		"a pilot":                   {tag, token, "good/0", wire.RolePilot, corral.Forbidden, "is not a pilot"},
-		"another cluster":           {stream.Tag(pool + 1), token, "good/0", wire.RoleWorker, corral.Unauthenticated, "is not known here"},
-		"no such glidein":           {tag, token, "none/0", wire.RoleWorker, corral.Forbidden, "glidein that is not known"},
-		"another cluster's glidein": {tag, token, "elsewhere/0", wire.RoleWorker, corral.Forbidden, "glidein that is not known"},
-		"a glidein that is over":    {tag, token, "over/0", wire.RoleWorker, corral.Forbidden, "has ended as removed"},
+		"a worker":                  {tag, token, "good/0", wire.RoleWorker, "+3", 2, "", ""},
+		"its courier":               {tag, token, "good/0", wire.RoleCourier, "+3", 2, "", ""},
+		"a wrong token":             {tag, "guessed", "good/0", wire.RoleWorker, "+3", 2, corral.Unauthenticated, "not that of worker jobs"},
+		"a pilot":                   {tag, token, "good/0", wire.RolePilot, "", 0, corral.Forbidden, "is not a pilot"},
+		"another cluster":           {stream.Tag(pool + 1), token, "good/0", wire.RoleWorker, "+3", 2, corral.Unauthenticated, "is not known here"},
+		"no such glidein":           {tag, token, "none/0", wire.RoleWorker, "+3", 2, corral.Forbidden, "glidein that is not known"},
+		"another cluster's glidein": {tag, token, "elsewhere/0", wire.RoleWorker, "+3", 2, corral.Forbidden, "glidein that is not known"},
+		"a glidein that is over":    {tag, token, "over/0", wire.RoleWorker, "+3", 2, corral.Forbidden, "has ended as removed"},
+		"more than the host has":    {tag, token, "good/0", wire.RoleWorker, "+3", 3, corral.Forbidden, "has 2 cpus on a host"},
+		"no such host":              {tag, token, "good/1", wire.RoleWorker, "+3", 2, corral.Forbidden, "is not a worker job on a worker of good"},
+		"no number":                 {tag, token, "good/0", wire.RoleWorker, "+x", 2, corral.Forbidden, "is not a worker job on a worker of good"},
 	} {
 		sum := sha256.Sum256([]byte(tt.token))
 		in, err := w.clusters.Admit(t.Context(), port.Credentials{
 			Role: tt.role, Tag: tt.tag, TokenDigest: hex.EncodeToString(sum[:]), Holder: tt.holder,
+			Worker: tt.holder + tt.worker, Shape: corral.Resources{CPUs: tt.cpus, MemoryMiB: 1},
 		})
 		if corral.KindOf(err) != tt.kind || err != nil && !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v (kind %q), want kind %q saying %q", name, err, corral.KindOf(err), tt.kind, tt.says)

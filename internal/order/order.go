@@ -3,7 +3,8 @@
 // report that it leaves there.
 //
 // An order for a pilot carries the attempt's token, so it is a private file and never an argument or
-// an environment variable. A job whose report is missing did not end in an orderly way.
+// an environment variable. The token admits one pilot; what its workers show besides is not in any file.
+// A job whose report is missing did not end in an orderly way.
 package order
 
 import (

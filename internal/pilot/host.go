@@ -52,6 +52,9 @@ func Host(ctx context.Context, lg *slog.Logger, in io.Reader, out io.Writer) err
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGPIPE) // from a supervisor that is gone; there is still work to do here
 	defer signal.Stop(ignored)
+	if err := process.Hide(); err != nil {
+		return err
+	}
 	h := &host{
 		lg: lg, pipe: process.NewPipe(in, out), group: process.NewGroup(), called: make(chan process.CalledBack, 1),
 	}

@@ -24,6 +24,9 @@ type holder struct {
 	Host    string    `json:"host"`
 	PID     int       `json:"pid"`
 	TakenAt time.Time `json:"taken_at"`
+
+	// secret is known to this process and its workers only, in memory; corrald has its digest. It is in no file.
+	secret string
 }
 
 // errLeased says that another supervisor has the lease, or had it once. A lease is never given back: a job that a batch
@@ -64,7 +67,9 @@ func describeHolder(lease string) string {
 
 // newHolder makes this process a holder with an id that no other has.
 func newHolder() holder {
-	return holder{ID: rand.Text(), Host: hostName(), PID: os.Getpid(), TakenAt: time.Now().UTC()}
+	return holder{
+		ID: rand.Text(), Host: hostName(), PID: os.Getpid(), TakenAt: time.Now().UTC(), secret: rand.Text(),
+	}
 }
 
 // hostName names this node in reports and leases.

@@ -3,6 +3,7 @@ package pilot_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,7 +65,8 @@ func TestNoSecretInArgumentsOrEnvironment(t *testing.T) {
 	for _, pid := range pids {
 		for _, file := range []string{"cmdline", "environ"} {
 			b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), file))
-			if err != nil || strings.Contains(string(b), token) {
+			hidden := errors.Is(err, fs.ErrPermission) // from all but root
+			if err != nil && !hidden || strings.Contains(string(b), token) {
 				t.Errorf("%s of process %d shows the token (%v)", file, pid, err)
 			}
 		}
@@ -260,7 +262,7 @@ func TestDrainsOnNotice(t *testing.T) {
 	s.submit(fmt.Sprintf("echo $$ >%[1]s.new; mv %[1]s.new %[1]s; until [ -e %[2]s ]; do sleep 0.05; done", file, gate), time.Minute)
 	pidFrom(t, file)
 	for _, pid := range sessionOf(r.cmd.Process.Pid) {
-		if of, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && filepath.Base(of) == filepath.Base(program) {
+		if line := commandLine(pid); strings.HasPrefix(line, program+" ") || strings.HasPrefix(line, "pilot ") {
 			if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
 				t.Error(err)
 			}

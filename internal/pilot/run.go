@@ -29,8 +29,8 @@ const scratchDir = "scratch"
 func Run(ctx context.Context, lg *slog.Logger, dir string) (order.Report, error) {
 	started := time.Now()
 	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return order.Report{}, fmt.Errorf("find the job's directory: %w", err)
+	if err = errors.Join(err, process.Hide()); err != nil {
+		return order.Report{}, fmt.Errorf("prepare the pilot: %w", err)
 	}
 	o, err := order.Read(dir)
 	if err != nil {

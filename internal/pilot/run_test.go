@@ -84,12 +84,13 @@ type service struct {
 	returned   chan struct{} // holds a token for each time that jobs came back without a result
 	stop       func()        // ends the port and the dispatcher; for crashes
 
-	mu     sync.Mutex // guards what follows
-	holder string     // of the lease
-	deaf   bool       // no worker is admitted, nor refused
-	phases []string
-	told   []string // phases with their reasons
-	visits int
+	mu      sync.Mutex // guards what follows
+	holder  string     // of the lease
+	session string     // the digest of its secret
+	deaf    bool       // no worker is admitted, nor refused
+	phases  []string
+	told    []string // phases with their reasons
+	visits  int
 }
 
 // asked is a dispatcher with the links of its pilots, which are asked the same.
@@ -159,16 +160,19 @@ func (s *service) Admit(_ context.Context, c port.Credentials) (port.Admission, 
 	if c.Role == wire.RoleWorker && c.Holder != s.holder {
 		return port.Admission{}, corral.Errorf(corral.Forbidden, "its lease is held by another pilot")
 	}
+	if c.Session == "" || c.Role == wire.RoleWorker && c.Session != s.session {
+		return port.Admission{}, corral.Errorf(corral.Unauthenticated, "the secret is not that of the pilot")
+	}
 	return port.Admission{Attempt: 7, Glidein: 3, Cluster: 1, Links: s.dispatcher.links, Dispatcher: s.dispatcher.Dispatcher}, nil
 }
 
-func (s *service) Lease(_ context.Context, _ corral.JobID, holder string) error {
+func (s *service) Lease(_ context.Context, _ corral.JobID, holder, session string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.holder != "" && s.holder != holder {
+	if s.holder != "" && (s.holder != holder || s.session != session) {
 		return corral.Errorf(corral.Conflict, "another pilot has the lease")
 	}
-	s.holder = holder
+	s.holder, s.session = holder, session
 	return nil
 }
 

@@ -98,7 +98,7 @@ func (s *supervisor) serve(ctx context.Context, started time.Time) order.Report 
 		defer s.joining.Close()
 	}
 	s.up = newUplink(s.lg, link.Config{
-		Tag: s.order.Tag, Token: p.Token, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
+		Tag: s.order.Tag, Token: p.Token, Secret: s.me.secret, Holder: s.me.ID, Host: s.me.Host, PID: os.Getpid(),
 		Addresses: p.Addresses, CertDigest: p.CertDigest,
 	})
 	// What follows has an end that step decides about. The ways to corrald and into the pool are sought meanwhile.

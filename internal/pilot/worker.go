@@ -24,7 +24,8 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 		}
 		gpus, diskMiB := shareOf(o)
 		reason, err := worker.Run(ctx, lg, worker.Config{
-			ID: o.ID, Instance: newHolder().ID, Host: o.Host, Holder: o.Holder, Tag: o.Tag, Token: o.Token,
+			ID: o.ID, Instance: newHolder().ID, Host: o.Host, Holder: o.Holder,
+			Tag: o.Tag, Token: o.Token, Secret: o.Secret,
 			Addresses: o.Addresses, CertDigest: o.CertDigest,
 			Resources: corral.Resources{CPUs: o.CPUs, MemoryMiB: o.MemoryMiB, GPUs: len(gpus), DiskMiB: diskMiB},
 			Devices:   gpus, EndsIn: o.EndsIn, Scratch: o.Scratch, Drain: drain,
@@ -36,6 +37,9 @@ func Worker(ctx context.Context, lg *slog.Logger) error {
 			last.Error = err.Error()
 		}
 		return last
+	}
+	if err := process.Hide(); err != nil {
+		return err
 	}
 	return process.Work(ctx, serve)
 }

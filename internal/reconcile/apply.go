@@ -30,8 +30,8 @@ type (
 
 	// LeaseJob asks for an attempt's lease on behalf of a pilot process.
 	LeaseJob struct {
-		Job    corral.JobID
-		Holder string
+		Job             corral.JobID
+		Holder, Session string
 	}
 
 	// NoteWorkers says how many workers of an attempt are registered.
@@ -204,7 +204,7 @@ func (e MoveJob) apply(w *World, now time.Time) ([]corral.Entry, error) {
 
 func (e LeaseJob) apply(w *World, now time.Time) ([]corral.Entry, error) {
 	return w.settled(e.Job, now, func(j corral.Job) (corral.Job, []corral.Entry, error) {
-		return j.Lease(e.Holder, now)
+		return j.Lease(e.Holder, e.Session, now)
 	})
 }
 

@@ -158,7 +158,7 @@ func (f *faulty) start(j *theirJob) {
 
 func (s *faultySite) leases(r *rig, j *theirJob) bool {
 	if s.linked {
-		if _, err := r.apply(LeaseJob{j.of.ID, fmt.Sprint(j.id)}); err != nil {
+		if _, err := r.apply(LeaseJob{Job: j.of.ID, Holder: fmt.Sprint(j.id)}); err != nil {
 			return false
 		}
 	} else if s.leased[j.of.Tag] != 0 {

@@ -213,7 +213,7 @@ func (l *life) note(t *testing.T, d *datadriven.TestData) {
 	var n int
 	switch d.Cmd {
 	case "lease":
-		l.change(LeaseJob{l.named(t, d).ID, word(1)})
+		l.change(LeaseJob{Job: l.named(t, d).ID, Holder: word(1)})
 	case "workers":
 		_, _ = fmt.Sscan(word(1), &n) // no number is none
 		l.change(NoteWorkers{l.named(t, d).ID, n})

@@ -167,7 +167,7 @@ func (b *batch) happen() {
 				b.must(MoveJob{j.ID, corral.JobEvent{Move: corral.JobStart}})
 			}
 			if j.Kind == corral.PilotJob && rapid.Bool().Draw(b.T, "works") {
-				b.must(LeaseJob{j.ID, "pilot"})
+				b.must(LeaseJob{Job: j.ID, Holder: "pilot"})
 				b.must(NoteWorkers{j.ID, 1})
 			}
 		case 2, 3:

@@ -86,7 +86,7 @@ func socketPath(t testing.TB) string {
 func (e *embedded) Admit(context.Context, port.Credentials) (port.Admission, error) {
 	return port.Admission{Attempt: 1, Glidein: 1, Cluster: 1, Links: port.NewLinks(terms.Terms()), Dispatcher: e.d}, nil
 }
-func (e *embedded) Lease(context.Context, corral.JobID, string) error          { return nil }
+func (e *embedded) Lease(context.Context, corral.JobID, string, string) error  { return nil }
 func (e *embedded) Report(context.Context, corral.JobID, string, string) error { return nil }
 
 func (e *embedded) LoseHost(context.Context, corral.JobID, corral.LostHost) error { return nil }

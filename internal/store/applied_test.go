@@ -211,7 +211,7 @@ func (tw *twins) drawChange() reconcile.Change {
 	case "drain":
 		return reconcile.Drain{Job: job}
 	case "lease":
-		return reconcile.LeaseJob{Job: job.ID, Holder: draw(rt, "holder", "", "a", "b")}
+		return reconcile.LeaseJob{Job: job.ID, Holder: draw(rt, "holder", "", "a", "b"), Session: draw(rt, "session", "", "s", "t")}
 	case "workers":
 		return reconcile.NoteWorkers{Job: job.ID, Workers: rapid.IntRange(0, 4).Draw(rt, "workers")}
 	case "waits":
@@ -344,7 +344,7 @@ func (tw *twins) perform(tx *store.Tx, c reconcile.Change) (err error) {
 	case reconcile.Drain:
 		_, err = tx.AskJob(c.Job.ID, corral.AskDrain, c.Why())
 	case reconcile.LeaseJob:
-		_, err = tx.LeaseJob(c.Job, c.Holder)
+		_, err = tx.LeaseJob(c.Job, c.Holder, c.Session)
 	case reconcile.NoteWorkers:
 		_, err = tx.NoteWorkers(c.Job, c.Workers)
 	case reconcile.NoteWaits:

@@ -52,6 +52,7 @@ var jobs = table[corral.Job]{
 			{"lost", asJSON(&j.Lost)},
 			{"queue", &j.Queue},
 			{"lease_holder", &j.LeaseHolder},
+			{"session_digest", &j.Session},
 			{"token_digest", &j.TokenDigest},
 			{"token_ends_at_ms", at(&j.TokenEndsAt)},
 			{"created_at_ms", at(&j.CreatedAt)},
@@ -216,9 +217,11 @@ func (t *Tx) AskJob(id corral.JobID, ask corral.Ask, reason string) (corral.Job,
 	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Ask(ask, reason, t.now) })
 }
 
-// LeaseJob gives an attempt's lease to holder: see corral.Job.Lease.
-func (t *Tx) LeaseJob(id corral.JobID, holder string) (corral.Job, error) {
-	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) { return j.Lease(holder, t.now) })
+// LeaseJob gives an attempt's lease to holder, whose secret has the digest session: see corral.Job.Lease.
+func (t *Tx) LeaseJob(id corral.JobID, holder, session string) (corral.Job, error) {
+	return t.changeJob(id, func(j corral.Job) (corral.Job, []corral.Entry, error) {
+		return j.Lease(holder, session, t.now)
+	})
 }
 
 // changeJob changes a job by a rule, and settles its glidein after that, in the same transaction: no reader ever sees a

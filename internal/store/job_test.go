@@ -33,7 +33,7 @@ func TestJobKeepsAllFields(t *testing.T) {
 		if _, err = tx.AskJob(j.ID, corral.AskDrain, "enough"); err != nil {
 			return err
 		}
-		if _, err = tx.LeaseJob(j.ID, "node7/123"); err != nil {
+		if _, err = tx.LeaseJob(j.ID, "node7/123", "d1"); err != nil {
 			return err
 		}
 		if _, err = tx.NoteWorkers(j.ID, 2); err != nil {
@@ -48,7 +48,7 @@ func TestJobKeepsAllFields(t *testing.T) {
 	})
 	want := corral.Job{ID: j.ID, Kind: corral.PilotJob, Site: w.site.ID, Glidein: j.Glidein, Number: 1, Tag: j.Tag,
 		SiteJobID: "4711", State: corral.JobEnded, Outcome: corral.OutcomeFailed, Transient: true, ExitStatus: &exit,
-		Reason: "scratch is full", Asked: corral.AskDrain, Workers: 2, LeaseHolder: "node7/123",
+		Reason: "scratch is full", Asked: corral.AskDrain, Workers: 2, LeaseHolder: "node7/123", Session: "d1",
 		TokenDigest: strings.Repeat("0f", 32), TokenEndsAt: j.TokenEndsAt, CreatedAt: j.CreatedAt,
 		SubmittedAt: j.CreatedAt, StartedAt: j.CreatedAt, EndedAt: j.CreatedAt, UpdatedAt: j.CreatedAt}
 	w.view(func(tx *store.Tx) error {
@@ -209,13 +209,22 @@ func TestLeaseJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	j := w.attempt(w.createGlidein(w.newGlidein()), submitted)
-	lease := func(id corral.JobID, holder string) func(*store.Tx) error {
-		return func(tx *store.Tx) error { _, err := tx.LeaseJob(id, holder); return err }
+	leased := func(id corral.JobID, holder, session string) func(*store.Tx) error {
+		return func(tx *store.Tx) error { _, err := tx.LeaseJob(id, holder, session); return err }
 	}
+	lease := func(id corral.JobID, holder string) func(*store.Tx) error { return leased(id, holder, "digest") }
 	w.refused(corral.Invalid, lease(j.ID, ""))
 	w.write(lease(j.ID, "node7/123"))
 	w.write(lease(j.ID, "node7/123"))
 	w.refused(corral.Conflict, lease(j.ID, "node8/99"))
+	w.refused(corral.Conflict, leased(j.ID, "node7/123", "another secret's"))
+	w.view(func(tx *store.Tx) error {
+		got, err := tx.Job(j.ID)
+		if got.Session != "digest" {
+			t.Errorf("the session is %q, want the first one's", got.Session)
+		}
+		return err
+	})
 	w.refused(corral.Conflict, lease(j.ID, ""))
 	w.refused(corral.NotFound, lease(99, "node7/123"))
 	w.move(j, ended(corral.OutcomeLost))

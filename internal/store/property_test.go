@@ -155,7 +155,7 @@ func (m *machine) askJob(rt *rapid.T) {
 
 func (m *machine) lease(rt *rapid.T) {
 	id, holder := pick(rt, m.jobs), draw(rt, "holder", "", "a", "b")
-	m.do(func(tx *store.Tx) error { _, err := tx.LeaseJob(id, holder); return err })
+	m.do(func(tx *store.Tx) error { _, err := tx.LeaseJob(id, holder, holder); return err })
 }
 
 func (m *machine) workers(rt *rapid.T) {

@@ -115,7 +115,7 @@ CREATE TABLE jobs (
 	ended_at_ms      integer,
 	updated_at_ms    integer not null, package_digest text not null default ''
 	check (package_digest = '' or (kind = 'setup' and length(package_digest) = 71 and package_digest glob 'sha256:*')), queue text not null default '' check (queue = '' or kind = 'pilot'), lost text check (lost is null or json_type(lost) = 'array' and kind = 'pilot'), summed integer not null default 0 check (summed = 0 or summed = 1 and kind = 'pilot' and state = 'ENDED'), failure text not null default ''
-	check (failure = '' or failure in ('quota', 'authentication') and transient = 1),
+	check (failure = '' or failure in ('quota', 'authentication') and transient = 1), session_digest text not null default '' check (session_digest = '' or lease_holder <> ''),
 	foreign key (glidein_id, site_id) references glideins (id, site_id),
 	constraint pilot_iff_glidein check ((kind = 'pilot') = (glidein_id is not null)),
 	constraint ended_iff_outcome check ((state = 'ENDED') = (outcome is not null)),

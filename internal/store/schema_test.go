@@ -148,7 +148,7 @@ var illegal = []struct {
 	{job2, []string{"tag = 'setup'", "number = 2"}, brokenUnique},
 	{job2, []string{"site_id = 2", "glidein_id = 99"}, brokenForeignKey},
 	{job3, []string{"state = 'SUBMITTED'", "submitted_at_ms = created_at_ms", "started_at_ms = created_at_ms"}, brokenCheck},
-	{job4, []string{"kind = 'pilot'", "glidein_id = 1", "queue = 'long'", "lost = '[]'", "workers = 1", "lease_holder = 'me'", "kind = 'party'",
+	{job4, []string{"kind = 'pilot'", "glidein_id = 1", "queue = 'long'", "lost = '[]'", "workers = 1", "lease_holder = 'me'", "session_digest = 'x'", "kind = 'party'",
 		"token_digest = '" + strings.Repeat("0f", 32) + "', token_ends_at_ms = 1"}, brokenCheck},
 
 	{run1, []string{
@@ -207,7 +207,7 @@ func TestSchemaRefusesIllegalRows(t *testing.T) {
 		}
 	}
 	for _, insert := range []string{
-		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, queue, lost, summed, failure from jobs where id = 4",
+		"insert into jobs select null, kind, site_id, glidein_id, 2, 'second', site_job_id, state, outcome, transient, exit_status, reason, asked, workers, lease_holder, token_digest, token_ends_at_ms, created_at_ms, submitted_at_ms, started_at_ms, ended_at_ms, updated_at_ms, package_digest, queue, lost, summed, failure, session_digest from jobs where id = 4",
 		"insert into answers select * from answers",
 	} {
 		if _, err := db.ExecContext(ctx, insert); code(err) != brokenUnique && code(err) != 1555 {

@@ -5,6 +5,10 @@
 // had to run again: attempts that were cut off by their pilot's end, that vanished with their worker, or that failed
 // and were tried again. Idle is the rest.
 //
+// Whoever runs a worker says how long tasks took. So what is used and lost of an attempt is believed up to what the
+// attempt held by its own times and its own shape, which are the batch system's and corrald's; beyond that all of its
+// work is reduced in proportion.
+//
 // Whose they are. What tasks took belongs to the owner and the workflow of their run. What is idle belongs to whoever
 // asked for the pilot, and to the workflow of the plan that it was asked for, if one was; else to no workflow. So every
 // core-hour is in exactly one row, whatever rows are grouped by, and in each row allocated is used, idle and lost.
@@ -16,6 +20,8 @@ package usage
 import (
 	"cmp"
 	"maps"
+	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -125,7 +131,9 @@ type Row struct {
 func (r Row) Allocated() CoreTime { return r.Used + r.Idle + r.Lost }
 
 // Sum adds up attempts and work of a window into a row for each key, in the order of keys. Tasks whose times are from
-// another clock may have taken a little more of an attempt than it seems to have held: then it has no idle time.
+// another clock may seem to have taken a little more of an attempt than it held, and a liar's much more: the work of
+// each attempt is at most what the attempt held, and work of an attempt that held nothing does not count. What is
+// allocated is then what attempts held, and what was taken of cores that no pilot brought.
 func Sum(w Window, attempts []Attempt, work []Work, by ...By) []Row {
 	rows := map[Key]*Row{}
 	row := func(k Key) *Row {
@@ -135,15 +143,27 @@ func Sum(w Window, attempts []Attempt, work []Work, by ...By) []Row {
 		}
 		return rows[k]
 	}
-	took := map[corral.JobID]CoreTime{}
+	held, took := map[corral.JobID]CoreTime{}, map[corral.JobID]CoreTime{}
+	for _, a := range attempts {
+		held[a.ID] = a.held(w)
+	}
 	for _, t := range work {
+		took[t.Attempt] = took[t.Attempt].plus(t.Used).plus(t.Lost)
+	}
+	left := maps.Clone(held)
+	for _, t := range work {
+		if t.Attempt != 0 {
+			t = t.within(held[t.Attempt], took[t.Attempt])
+			t.Used = min(t.Used, left[t.Attempt]) // the sums are clipped, too
+			t.Lost = min(t.Lost, left[t.Attempt]-t.Used)
+			left[t.Attempt] -= t.Used + t.Lost
+		}
 		r := row(Key{t.User, t.Site, t.Workflow})
-		r.Used += t.Used
-		r.Lost += t.Lost
-		took[t.Attempt] += t.Used + t.Lost
+		r.Used = r.Used.plus(t.Used)
+		r.Lost = r.Lost.plus(t.Lost)
 	}
 	for _, a := range attempts {
-		if idle := a.held(w) - took[a.ID]; idle > 0 {
+		if idle := left[a.ID]; idle > 0 {
 			row(Key{a.User, a.Site, a.Workflow}).Idle += idle
 		}
 	}
@@ -152,6 +172,30 @@ func Sum(w Window, attempts []Attempt, work []Work, by ...By) []Row {
 		sorted = append(sorted, *rows[k])
 	}
 	return sorted
+}
+
+// within returns the work reduced in proportion, where all work of its attempt took more than the attempt held.
+func (t Work) within(held, took CoreTime) Work {
+	t.Used, t.Lost = max(0, t.Used), max(0, t.Lost)
+	if took > held {
+		t.Used, t.Lost = t.Used.share(held, took), t.Lost.share(held, took)
+	}
+	return t
+}
+
+// share returns c times part by whole, rounded down. The product may need more than 64 bits.
+func (c CoreTime) share(part, whole CoreTime) CoreTime {
+	high, low := bits.Mul64(uint64(c), uint64(part))
+	share, _ := bits.Div64(high, low, uint64(whole)) // part < whole, so that it is less than c
+	return CoreTime(share)
+}
+
+// plus adds, where the sum is not negative and at most the largest that there is.
+func (c CoreTime) plus(o CoreTime) CoreTime {
+	if c, o = max(0, c), max(0, o); c > math.MaxInt64-o {
+		return math.MaxInt64
+	}
+	return c + o
 }
 
 func (k Key) compare(o Key) int {

@@ -26,6 +26,7 @@ type Order struct {
 	ID      string        `json:"id"`
 	Tag     string        `json:"tag"`
 	Holder  string        `json:"holder"`
+	Secret  string        `json:"secret"`     // of the holder; it is nowhere but in this message and in memory
 	Host    string        `json:"host"`       // the batch system's name of the node, if it has one
 	EndsIn  time.Duration `json:"ends_in_ns"` // a duration, because the two may not agree on the time
 	Scratch string        `json:"scratch"`

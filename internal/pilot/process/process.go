@@ -8,8 +8,9 @@
 //	supervisor ──socket pair──► worker ──► tasks, or HTCondor's daemons
 //	     └──────socket pair──► srun or ssh ──stdin, stdout──► host ──socket pair──► worker ──► …
 //
-// Downward go asks, upward go words, one JSON value a line. The order, with the attempt's token, is the first ask: it
-// is in no argument, environment variable or file. The end of the stream tells each side that the other is gone.
+// Downward go asks, upward go words, one JSON value a line. The order, with the secret of the pilot's session, is the
+// first ask: the secret is in no argument, environment variable or file, and each process hides its memory before it
+// has the secret (Hide). The end of the stream tells each side that the other is gone.
 //
 // The invariant: when a Group has ended, no process that descends from this one is left. For that the process makes
 // itself the reaper of orphans (AdoptOrphans): whatever a killed worker leaves behind then stays its descendant, which

@@ -24,3 +24,6 @@ set pilots = json_set(pilots, '$.site_id', coalesce((
 	select max(sites.id)
 	from sites
 	where sites.owner = ensembles.owner and sites.name = pilots ->> '$.site' and sites.state <> 'DELETED'), 0));
+
+-- The SHA-256, in hex, of the secret that the pilot with the attempt's lease has made and gives to its workers.
+alter table jobs add column session_digest text not null default '' check (session_digest = '' or lease_holder <> '');
