@@ -32,7 +32,7 @@ type centralSettings struct {
 	listen    string // HOST:PORT; "": corrald is its own user's alone
 	cert, key string // files
 	audit     string // file; "": the log has it
-	limits    central.Limits
+	limits    access.Limits
 }
 
 // centralFlags are those flags.
@@ -91,7 +91,7 @@ func newCentralSettings(c *cli.Context) (s centralSettings, err error) {
 	case body < 0:
 		return invalid("--max-body", "%d is negative", body)
 	}
-	s.limits = central.Limits{Rate: access.Rate{PerSecond: rate, Burst: burst}, MaxBody: int64(body) << 20}
+	s.limits = access.Limits{Rate: access.Rate{PerSecond: rate, Burst: burst}, MaxBody: int64(body) << 20}
 	return s, nil
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/depot"
@@ -11,11 +10,12 @@ import (
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/reach"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server/tokens"
 )
 
-// Config says what the server needs beside the store. All fields but CondorRefused, Audit and BodyTimeout are required.
+// Config says what the server needs beside the store. All fields but CondorRefused, Audit and Pace are required.
 type Config struct {
 	Version string           // of corrald, for /healthz
 	User    string           // as whom corrald runs, for /healthz
@@ -36,8 +36,8 @@ type Config struct {
 	// Audit has a line for each request that may have changed something; nil: the log has it.
 	Audit *slog.Logger
 
-	// BodyTimeout is how long a request's body may take, and a second more for each MiB of it; 0: 30 s.
-	BodyTimeout time.Duration
+	// Pace is the least speed of a request's body; zero: rest.DefaultPace.
+	Pace rest.Pace
 
 	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
 	CondorRefused error

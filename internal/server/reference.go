@@ -54,3 +54,18 @@ func clusterFilter(tx *store.Tx, q *request.Query) (corral.ClusterID, error) {
 	cluster, err := clusterNamed(tx, q.Text("cluster"))
 	return cluster.ID, err
 }
+
+// clusterAhead refuses a request for a cluster that is not there, or not of who asks, before what else is in the request
+// is read: a workflow may be large.
+func clusterAhead(a *rest.Adapter) func(*rest.Call, rest.Head) error {
+	return func(c *rest.Call, head rest.Head) error {
+		ref, given := head["cluster"]
+		if !given || ref == "" {
+			return nil
+		}
+		_, err := rest.View(c.Context(), a.DB, func(tx *store.Tx) (corral.Cluster, error) {
+			return ownCluster(tx, c.Actor(), ref)
+		})
+		return err
+	}
+}

@@ -60,12 +60,12 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		profiles.New(a).Routes(),
 		newScales(a, cfg).routes(),
 		ensembles.New(a, ensembles.Config{Runs: cfg.Runs, Shelf: cfg.Folders.Ensembles, Machine: cfg.Machine,
-			Where: whereOf, CanJoin: newGlideins(a, cfg).canJoin}).Routes(),
+			Where: whereOf, CanJoin: newGlideins(a, cfg).canJoin, Ahead: clusterAhead(a)}).Routes(),
 		usages.Routes(a),
 		events.NewHub(lg, db).Routes(a),
 		tokens.New(a, cfg.Keys).Routes(),
 	)
-	s.Router = rest.NewRouter(lg, cfg.BodyTimeout, s.routes)
+	s.Router = rest.NewRouter(lg, cfg.Pace, s.routes)
 	s.Answered = cfg.Metrics.Answered
 	if cfg.Audit != nil {
 		s.Audit = cfg.Audit
