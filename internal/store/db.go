@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/fault"
 )
 
@@ -53,7 +54,8 @@ type DB struct {
 	writer *sql.DB // exactly one connection: SQLite has one writer, so queue for it here, not by busy errors
 	reader *sql.DB
 
-	schedules string // folder of those that are too long for a row
+	schedules string      // folder of those that are too long for a row
+	most      access.Most // how many objects an owner may have
 
 	mu      sync.Mutex                // guards what follows
 	waiting map[Subject]chan struct{} // closed and removed by a Write that changes the subject
@@ -184,7 +186,7 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx
 	}
 	defer tx.Rollback() // does nothing after the commit
 	// Every row and every entry of the history gets this one time and this one actor.
-	t := &Tx{ctx: ctx, tx: tx, now: now, actor: actor, touched: map[Subject]bool{}}
+	t := &Tx{ctx: ctx, tx: tx, now: now, most: d.most, actor: actor, touched: map[Subject]bool{}}
 	t.asked(ctx)
 	if err := fn(t); err != nil {
 		return err

@@ -43,6 +43,9 @@ func (t *Tx) CreatePlan(p corral.Plan) (corral.Plan, error) {
 	if err == nil {
 		err = c.Takes()
 	}
+	if err == nil {
+		err = t.Room("plans", p.Owner, 1)
+	}
 	if err != nil {
 		return corral.Plan{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/access"
 )
 
 // A Tx is one transaction. It belongs to the goroutine that runs the function it was given to.
@@ -21,8 +22,9 @@ type Tx struct {
 	tx      *sql.Tx
 	now     time.Time
 	actor   string
-	sees    string // the owner whose objects are seen, since that user asks; "": everybody's
-	asker   string // who asks; "": corrald itself
+	sees    string      // the owner whose objects are seen, since that user asks; "": everybody's
+	asker   string      // who asks; "": corrald itself
+	most    access.Most // how many objects an owner may have
 	wrote   bool
 	touched map[Subject]bool // what was written about
 	broken  error            // the first failure of the database: a half-done method must not be committed
