@@ -49,6 +49,9 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 		return err
 	}
 	defer db.Close()
+	if s.central.listen != "" {
+		db.Limit(s.central.limits.objects)
+	}
 	if err := os.WriteFile(s.layout.PID(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the pid file: %w", err)
 	}
@@ -175,13 +178,15 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 			CondorRefused: condorRefused(),
 			Keys:          s.wallet(),
 			Audit:         audit,
+			Visits:        s.central.limits.visits,
+			Pace:          s.central.limits.pace,
 		}),
 	}, nil
 }
 
 // newReach goes to sites; the worker port learns from it which address of this machine is on the way.
 func newReach(lg *slog.Logger, s settings, key gate.Key, port *workerPort) *reach.Reach {
-	way := reach.New(backends(lg, s.wallet()), key.Owner())
+	way := reach.New(backends(lg, s.wallet(), s.central.limits.visits.Allowed), key.Owner())
 	port.local = way.LocalIP
 	return way
 }

@@ -17,19 +17,19 @@ type Limits struct {
 	MaxBody  int64 // bytes of one request, where its route takes as many
 }
 
-// A Use is what one owner uses of the limits at the moment. The zero value is the use of an owner without requests. It is
-// a value: each method returns the use as it is afterwards, and a caller that keeps it keeps it under a lock.
+// A Use is what one owner uses of the limits at the moment; the zero value is that of an owner without requests. It is a
+// value: each method returns the use afterwards, and a caller that keeps it keeps it under a lock.
 type Use struct {
 	bucket   Bucket
 	requests int
 	bodies   int64 // bytes
 }
 
-// Enter lets in a request of owner whose body has a number of bytes, or returns why not. A refused request uses nothing.
-// A body is let in when nothing else is held, however large it is: MaxBody bounds a single one.
+// Enter lets in a request with a body of so many bytes, or returns why not. A refused request uses nothing. A body is let
+// in whenever nothing else is held: MaxBody bounds a single one.
 func (u Use) Enter(now time.Time, owner string, body int64, l Limits) (Use, error) {
 	if l.Requests > 0 && u.requests >= l.Requests {
-		return u, tooMany(time.Second, "%s has %d requests under way, which is the limit of an owner (--max-requests)",
+		return u, tooMany(time.Second, "%s has %d requests under way, the most of an owner (--max-requests)",
 			owner, u.requests)
 	}
 	after, err := u.Hold(owner, 0, body, l)
@@ -50,8 +50,8 @@ func (u Use) Enter(now time.Time, owner string, body int64, l Limits) (Use, erro
 func (u Use) Hold(owner string, own, more int64, l Limits) (Use, error) {
 	others := u.bodies - own
 	if l.Bodies > 0 && more > 0 && others > 0 && u.bodies+more > l.Bodies {
-		return u, tooMany(time.Second, "other requests of %s with %d MiB are being read, and with this one it would be more "+
-			"than the %d MiB of an owner (--max-bodies)", owner, mebibytes(others), mebibytes(l.Bodies))
+		return u, tooMany(time.Second, "other requests of %s with %d MiB are being read, and with this one it would be "+
+			"more than the %d MiB of an owner (--max-bodies)", owner, mebibytes(others), mebibytes(l.Bodies))
 	}
 	u.bodies += more
 	return u, nil
@@ -89,6 +89,11 @@ func tooMany(wait time.Duration, format string, args ...any) error {
 
 func (e *TooMany) Error() string { return e.err.Error() }
 func (e *TooMany) Unwrap() error { return e.err }
+
+// TooOften is the error of what is done more often than a rate; per is the rate in words.
+func TooOften(wait time.Duration, owner, what, per string) error {
+	return tooMany(wait, "%s %s more often than %s", owner, what, per)
+}
 
 // Seconds is the wait as Retry-After has it.
 func (e *TooMany) Seconds() int { return int(math.Ceil(e.Wait.Seconds())) }

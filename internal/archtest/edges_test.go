@@ -665,6 +665,7 @@ var edges = map[string]map[string]string{
 		"internal/gate": "wires it", "internal/metrics": "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
 		"internal/reach": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it", "internal/stream": "wires it",
+		"internal/rest": "the least speed of bodies",
 		"internal/server": "wires it", "internal/store": "wires it", "internal/version": "--version",
 		"internal/xdg": "default paths", "packages": "signing key", "staging": "serves the mirror",
 		"staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",

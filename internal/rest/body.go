@@ -24,8 +24,7 @@ type Pace struct {
 	Floor int64         // bytes a second; 0: DefaultPace's
 }
 
-// DefaultPace is slower than any connection that people work over, 1 Mbit/s: 64 MiB may take eight and a half minutes, and
-// what arrives within ten seconds is never too slow.
+// DefaultPace is 1 Mbit/s: 64 MiB may take eight and a half minutes. What arrives within the grace is never too slow.
 var DefaultPace = Pace{Grace: 10 * time.Second, Floor: 128 << 10}
 
 // until returns by when more of a body has to be there, of which so many bytes have arrived, the last of them at last.
@@ -37,8 +36,7 @@ func (p Pace) until(begun, last time.Time, arrived int64) time.Time {
 	return average
 }
 
-// bound keeps the body of a request to the pace. It also holds where no handler reads the body: what is left of it,
-// net/http reads before it answers.
+// bound keeps the body of a request to the pace, also where net/http reads what a handler has left.
 func (p Pace) bound(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
@@ -82,7 +80,8 @@ func (b *paced) Read(into []byte) (int, error) {
 // A tooSlow is the error of a body that arrives slower than its pace.
 func (p Pace) tooSlow(body []byte, length int64) error {
 	return WithStatus(http.StatusRequestTimeout, corral.ErrorAt(corral.Unavailable, "body",
-		"only %s arrived in time: after %s at least %d KiB have to arrive each second; nothing was done: send the request again",
+		"only %s arrived in time: after %s at least %d KiB have to arrive each second; "+
+			"nothing was done: send the request again",
 		part(body, length), p.Grace, p.Floor>>10))
 }
 
@@ -132,7 +131,8 @@ func fill(from io.Reader, body []byte, most, length int64) ([]byte, error) {
 }
 
 func tooLong(most int64) error {
-	return WithStatus(http.StatusRequestEntityTooLarge, corral.ErrorAt(corral.Invalid, "body", "longer than %d bytes", most))
+	return WithStatus(http.StatusRequestEntityTooLarge,
+		corral.ErrorAt(corral.Invalid, "body", "longer than %d bytes", most))
 }
 
 // bodyError is what is wrong with a body whose reading ended with err.

@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/server/tokens"
 )
 
-// Config says what the server needs beside the store. All fields but CondorRefused, Audit and Pace are required.
+// Config says what the server needs beside the store. CondorRefused, Audit, Pace and Visits may be left out.
 type Config struct {
 	Version string           // of corrald, for /healthz
 	User    string           // as whom corrald runs, for /healthz
@@ -38,6 +38,10 @@ type Config struct {
 
 	// Pace is the least speed of a request's body; zero: rest.DefaultPace.
 	Pace rest.Pace
+
+	// Visits say where a central corrald goes for its users, and how often. The zero value lets it go nowhere.
+	Visits Visits
+	visits *visits
 
 	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
 	CondorRefused error

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -19,10 +20,11 @@ type loginHandlers struct {
 	*rest.Adapter
 	reach    *reach.Reach
 	sessions *login.Sessions
+	visits   *visits
 }
 
 func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions) *loginHandlers {
-	return &loginHandlers{a, cfg.Reach, sessions}
+	return &loginHandlers{a, cfg.Reach, sessions, cfg.visits}
 }
 
 func (h *loginHandlers) routes() []rest.Route {
@@ -60,7 +62,7 @@ func (h *loginHandlers) step(c *rest.Call) error {
 		})
 	}
 	if err != nil {
-		return entry(err)
+		return entry(c.Caller(), err)
 	}
 	return c.JSON(next)
 }
@@ -79,6 +81,9 @@ func (h *loginHandlers) session(c *rest.Call, in api.NewLogin) (s *login.Session
 		return nil, 0, corral.ErrorAt(corral.Invalid, "session", "missing: which login is that for?")
 	}
 	site, err := h.where(c, in)
+	if err == nil {
+		err = h.visits.may(c.Caller(), time.Now())
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -115,5 +120,5 @@ func (h *loginHandlers) where(c *rest.Call, in api.NewLogin) (site corral.Site, 
 		return site, settable(site)
 	}
 	site.Contact = contact.String()
-	return site, mayReach(c, site.Contact)
+	return site, h.visits.mayReach(c, site.Contact)
 }

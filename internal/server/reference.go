@@ -55,8 +55,7 @@ func clusterFilter(tx *store.Tx, q *request.Query) (corral.ClusterID, error) {
 	return cluster.ID, err
 }
 
-// clusterAhead refuses a request for a cluster that is not there, or not of who asks, before what else is in the request
-// is read: a workflow may be large.
+// clusterAhead refuses a request for a cluster that does not exist, or not for who asks, before its workflow is read.
 func clusterAhead(a *rest.Adapter) func(*rest.Call, rest.Head) error {
 	return func(c *rest.Call, head rest.Head) error {
 		ref, given := head["cluster"]

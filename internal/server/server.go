@@ -43,6 +43,7 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 	life, stop := context.WithCancelCause(context.Background())
 	a := &rest.Adapter{Log: lg, DB: db, Life: life, Registered: cfg.Clusters.Changed}
 	s := &Server{lg: lg, logins: &login.Sessions{}, stop: stop}
+	cfg.visits = newVisits(cfg.Visits)
 	runs, sites := newRuns(a, cfg), newSites(a, cfg)
 	s.routes = slices.Concat(
 		newHealth(a, cfg).routes(),

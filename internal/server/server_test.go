@@ -137,6 +137,7 @@ func start(t testing.TB) *fixture {
 		Pools:    f.drawer,
 		Metrics:  metrics.New(lg, f.db, "test", metrics.Sources{Workers: f.crowd.clusters.Workers, Credentials: way.Credentials.Of}),
 		Keys:     keybox(t.TempDir()),
+		Visits:   server.Visits{Allowed: contacts(t, "*:*")},
 	}
 	f.server = server.New(lg, f.db, f.config)
 	socket := filepath.Join(t.TempDir(), "s")

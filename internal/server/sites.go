@@ -36,7 +36,7 @@ func newSites(a *rest.Adapter, cfg Config) *siteHandlers {
 			return u.Site, err
 		},
 	}
-	visits := visitor{cfg.Reach, cfg.Prober}
+	visits := visitor{cfg.Reach, cfg.Prober, cfg.visits}
 	record := r
 	record.Find = func(c *rest.Call, tx *store.Tx) (corral.Site, error) {
 		site, err := siteOnRecord(c, tx)
@@ -104,9 +104,9 @@ func (h *siteHandlers) set(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[corral.Site]{}, err
 		}
-		facts, err := h.visitor.checkSet(ctx, site, in)
+		facts, err := h.visitor.checkSet(ctx, c.Caller(), site, in)
 		if err != nil {
-			return rest.Step[corral.Site]{}, entry(err)
+			return rest.Step[corral.Site]{}, entry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
 			if err := stillAs(tx, site, in); err != nil {
