@@ -18,8 +18,7 @@ import (
 type limits struct {
 	requests access.Limits
 	objects  access.Most
-	visits   server.Visits
-	pace     rest.Pace
+	bounds   server.Bounds
 }
 
 // limitFlags are the flags of limits; those of objects follow from access.Quotas.
@@ -82,9 +81,9 @@ func newLimits(c *cli.Context) (l limits, err error) {
 	}
 	l.requests = access.Limits{Rate: access.Rate{PerSecond: c.Float64("rate"), Burst: c.Int("burst")},
 		Requests: c.Int("max-requests"), MaxBody: body, Bodies: bodies}
-	l.pace.Floor = int64(c.Int("least-speed")) << 10
-	l.visits.Rate = access.Rate{PerSecond: c.Float64("visits") / time.Minute.Seconds(), Burst: c.Int("visits-burst")}
-	if l.visits.Allowed, err = access.ParseContacts(c.StringSlice("allow-contacts")); err != nil {
+	l.bounds.Pace.Floor = int64(c.Int("least-speed")) << 10
+	l.bounds.Visits.Rate = access.Rate{PerSecond: c.Float64("visits") / time.Minute.Seconds(), Burst: c.Int("visits-burst")}
+	if l.bounds.Visits.Allowed, err = access.ParseContacts(c.StringSlice("allow-contacts")); err != nil {
 		return invalid("--allow-contacts", "%w", err)
 	}
 	return l, nil

@@ -177,16 +177,14 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 			Metrics:       seen.Metrics,
 			CondorRefused: condorRefused(),
 			Keys:          s.wallet(),
-			Audit:         audit,
-			Visits:        s.central.limits.visits,
-			Pace:          s.central.limits.pace,
+			Audit:         audit, Bounds: s.central.limits.bounds,
 		}),
 	}, nil
 }
 
 // newReach goes to sites; the worker port learns from it which address of this machine is on the way.
 func newReach(lg *slog.Logger, s settings, key gate.Key, port *workerPort) *reach.Reach {
-	way := reach.New(backends(lg, s.wallet(), s.central.limits.visits.Allowed), key.Owner())
+	way := reach.New(backends(lg, s.wallet(), s.central.limits.bounds.Visits.Allowed), key.Owner())
 	port.local = way.LocalIP
 	return way
 }

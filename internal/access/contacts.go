@@ -16,7 +16,7 @@ type Contacts struct{ patterns []contact }
 // A contact is one pattern: of the names or of the addresses of hosts, with a port or, if that is 0, with any.
 type contact struct {
 	text      string
-	name      string       // "*": any; "*.x": what ends with ".x"; else a name. Empty: a pattern of addresses
+	name      string // "*": any; "*.x": what ends with ".x"; else a name. Empty: a pattern of addresses
 	addresses netip.Prefix
 	port      uint16
 }

@@ -17,16 +17,16 @@ type Limits struct {
 	MaxBody  int64 // bytes of one request, where its route takes as many
 }
 
-// A Use is what one owner uses of the limits at the moment; the zero value is that of an owner without requests. It is a
-// value: each method returns the use afterwards, and a caller that keeps it keeps it under a lock.
+// A Use is what one owner uses of the limits at the moment. It is a value: each method returns the use afterwards, and a
+// caller that keeps it keeps it under a lock.
 type Use struct {
 	bucket   Bucket
 	requests int
 	bodies   int64 // bytes
 }
 
-// Enter lets in a request with a body of so many bytes, or returns why not. A refused request uses nothing. A body is let
-// in whenever nothing else is held: MaxBody bounds a single one.
+// Enter lets in a request with a body of so many bytes, or returns why not. A refused request uses nothing. A body that
+// is the only one is always let in: MaxBody bounds it.
 func (u Use) Enter(now time.Time, owner string, body int64, l Limits) (Use, error) {
 	if l.Requests > 0 && u.requests >= l.Requests {
 		return u, tooMany(time.Second, "%s has %d requests under way, the most of an owner (--max-requests)",

@@ -30,7 +30,7 @@ func (f *fixture) listen(t *testing.T, grace time.Duration) (socket string, stop
 	l := must(net.Listen("unix", socket))(t)
 	var log bytes.Buffer
 	config := f.config
-	config.Pace, config.Runs = rest.Pace{Grace: grace}, newRuns(t, f.db, f.bench)
+	config.Bounds.Pace, config.Runs = rest.Pace{Grace: grace}, newRuns(t, f.db, f.bench)
 	srv := server.New(slog.New(slog.NewTextHandler(&log, nil)), f.db, config)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)

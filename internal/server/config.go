@@ -13,9 +13,10 @@ import (
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server/tokens"
+	"github.com/corral-pilot/corral/internal/server/visits"
 )
 
-// Config says what the server needs beside the store. CondorRefused, Audit, Pace and Visits may be left out.
+// Config says what the server needs beside the store. CondorRefused, Audit and Bounds may be left out.
 type Config struct {
 	Version string           // of corrald, for /healthz
 	User    string           // as whom corrald runs, for /healthz
@@ -36,15 +37,17 @@ type Config struct {
 	// Audit has a line for each request that may have changed something; nil: the log has it.
 	Audit *slog.Logger
 
-	// Pace is the least speed of a request's body; zero: rest.DefaultPace.
-	Pace rest.Pace
-
-	// Visits say where a central corrald goes for its users, and how often. The zero value lets it go nowhere.
-	Visits Visits
-	visits *visits
+	// Bounds are those of requests.
+	Bounds Bounds
 
 	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
 	CondorRefused error
+}
+
+// Bounds are those of requests.
+type Bounds struct {
+	Pace   rest.Pace     // of bodies; zero: rest.DefaultPace
+	Visits visits.Bounds // of a central corrald at its users' sites; zero: it goes nowhere
 }
 
 // Folders are those on this machine that requests are about.

@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -20,11 +21,11 @@ type loginHandlers struct {
 	*rest.Adapter
 	reach    *reach.Reach
 	sessions *login.Sessions
-	visits   *visits
+	visits   *visits.Keeper
 }
 
-func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions) *loginHandlers {
-	return &loginHandlers{a, cfg.Reach, sessions, cfg.visits}
+func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions, v *visits.Keeper) *loginHandlers {
+	return &loginHandlers{a, cfg.Reach, sessions, v}
 }
 
 func (h *loginHandlers) routes() []rest.Route {
@@ -62,7 +63,7 @@ func (h *loginHandlers) step(c *rest.Call) error {
 		})
 	}
 	if err != nil {
-		return entry(c.Caller(), err)
+		return visits.Entry(c.Caller(), err)
 	}
 	return c.JSON(next)
 }
@@ -82,7 +83,7 @@ func (h *loginHandlers) session(c *rest.Call, in api.NewLogin) (s *login.Session
 	}
 	site, err := h.where(c, in)
 	if err == nil {
-		err = h.visits.may(c.Caller(), time.Now())
+		err = h.visits.May(c.Caller(), time.Now())
 	}
 	if err != nil {
 		return nil, 0, err
@@ -120,5 +121,5 @@ func (h *loginHandlers) where(c *rest.Call, in api.NewLogin) (site corral.Site, 
 		return site, settable(site)
 	}
 	site.Contact = contact.String()
-	return site, h.visits.mayReach(c, site.Contact)
+	return site, h.visits.MayReach(c.Caller(), site.Contact)
 }

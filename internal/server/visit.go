@@ -3,20 +3,18 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
-	"net/http"
 	"reflect"
 	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -26,7 +24,7 @@ import (
 type visitor struct {
 	reach  *reach.Reach
 	prober Prober
-	visits *visits
+	visits *visits.Keeper
 }
 
 // create makes a site. The site is visited before there is a row, so that a contact, a root or an option that does not
@@ -37,19 +35,19 @@ func (h *siteHandlers) create(c *rest.Call) error {
 		site, err := request.Site(in, h.roots)
 		site.Owner = c.Actor()
 		if err == nil {
-			err = h.visitor.visits.mayReach(c, site.Contact)
+			err = h.visitor.visits.MayReach(c.Caller(), site.Contact)
 		}
 		if err == nil {
 			err = h.DB.View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
 		}
 		if err == nil {
-			err = h.visitor.visits.may(c.Caller(), time.Now())
+			err = h.visitor.visits.May(c.Caller(), time.Now())
 		}
 		if err == nil {
 			site, err = h.visitor.visited(ctx, site, in.AcceptHostKey)
 		}
 		if err != nil {
-			return rest.Step[corral.Site]{}, entry(c.Caller(), err)
+			return rest.Step[corral.Site]{}, visits.Entry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
 			if err := isFree(tx, site); err != nil {
@@ -148,7 +146,7 @@ func (v visitor) checkSet(ctx context.Context, who access.Caller, site corral.Si
 	if err := request.CheckOptions(site); err != nil || reflect.DeepEqual(before.BatchOptions, site.BatchOptions) {
 		return nil, err
 	}
-	if err := v.visits.may(who, time.Now()); err != nil {
+	if err := v.visits.May(who, time.Now()); err != nil {
 		return nil, err
 	}
 	// A host key that is new by now is not accepted on the quiet: the site had another when it was created.
@@ -206,11 +204,11 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 			return rest.Step[api.Probe]{}, err
 		}
 		var p api.Probe
-		if err = h.visitor.visits.may(c.Caller(), time.Now()); err == nil {
+		if err = h.visitor.visits.May(c.Caller(), time.Now()); err == nil {
 			p, err = h.visitor.look(ctx, site, cluster)
 		}
 		if err != nil {
-			return rest.Step[api.Probe]{}, entry(c.Caller(), err)
+			return rest.Step[api.Probe]{}, visits.Entry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (api.Probe, error) {
 			for _, said := range p.Words() {
@@ -261,34 +259,4 @@ func probed(tx *store.Tx, site corral.Site, in api.NewProbe) (cluster corral.Clu
 		err = corral.ErrorAt(corral.Conflict, "site", "site %s is %s, not %s", site.Name, site.State, corral.SiteReady)
 	}
 	return cluster, err
-}
-
-// entry is the error of a site that did not let corrald in, at the field that would help. A site that does not answer
-// is told by a status of its own: corrald itself is well, and repeating the request at once, as clients do after a
-// 503, would be of no use. Why a host is not reached only administrators hear: to others it would tell what is in the
-// network of corrald's machine.
-func entry(who access.Caller, err error) error {
-	var unreached *gridsite.Unreached
-	var early *access.TooMany
-	var key *gridsite.HostKeyError
-	var login *gridsite.LoginError
-	switch {
-	case errors.As(err, &early):
-		return err
-	case errors.As(err, &unreached) && who.IsAdministrator():
-		return rest.WithStatus(http.StatusBadGateway, corral.ErrorAt(corral.Unavailable, "contact", "%w", unreached.Err))
-	case errors.As(err, &unreached):
-		return rest.WithStatus(http.StatusBadGateway, corral.ErrorAt(corral.Unavailable, "contact", "%w", unreached))
-	case errors.As(err, &key) && key.Problem == gridsite.HostKeyUnknown:
-		return corral.ErrorAt(corral.Forbidden, "accept_host_key", "%w", key)
-	case errors.As(err, &key):
-		return corral.ErrorAt(corral.Forbidden, "contact", "%w", key)
-	case errors.As(err, &login) && login.Answerable:
-		return corral.ErrorAt(corral.Forbidden, "login", "%w", login)
-	case errors.As(err, &login):
-		return corral.ErrorAt(corral.Forbidden, "contact", "%w", login)
-	case corral.KindOf(err) == corral.Unavailable:
-		return rest.WithStatus(http.StatusBadGateway, err)
-	}
-	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/corral-pilot/corral/internal/central"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/server"
+	"github.com/corral-pilot/corral/internal/server/visits"
 )
 
 func contacts(t testing.TB, patterns ...string) access.Contacts {
@@ -42,7 +43,7 @@ func (g *throng) goes(t *testing.T, rate access.Rate, patterns ...string) {
 	config := g.config
 	config.Reach = reach.New(backends, "0123 me@here")
 	t.Cleanup(config.Reach.Close)
-	config.Visits = server.Visits{Allowed: allowed, Rate: rate}
+	config.Bounds.Visits = visits.Bounds{Allowed: allowed, Rate: rate}
 	g.door = central.NewDoor(server.New(lg, g.db, config), g.db, lg, access.Limits{})
 }
 
