@@ -14,14 +14,12 @@ import (
 	"github.com/corral-pilot/corral/internal/server"
 )
 
-// limits are those flags.
 type limits struct {
 	requests access.Limits
 	objects  access.Most
 	bounds   server.Bounds
 }
 
-// limitFlags are the flags of limits; those of objects follow from access.Quotas.
 func limitFlags() []cli.Flag {
 	number := func(name string, value int, usage string) cli.Flag {
 		return &cli.IntFlag{Name: name, Value: value, EnvVars: variables(name), Usage: usage}
@@ -49,7 +47,6 @@ func limitFlags() []cli.Flag {
 	return all
 }
 
-// newLimits reads them, and refuses what cannot work.
 func newLimits(c *cli.Context) (l limits, err error) {
 	invalid := func(flag, format string, args ...any) (limits, error) {
 		return l, corral.ErrorAt(corral.Invalid, flag, format, args...)
@@ -82,7 +79,9 @@ func newLimits(c *cli.Context) (l limits, err error) {
 	l.requests = access.Limits{Rate: access.Rate{PerSecond: c.Float64("rate"), Burst: c.Int("burst")},
 		Requests: c.Int("max-requests"), MaxBody: body, Bodies: bodies}
 	l.bounds.Pace.Floor = int64(c.Int("least-speed")) << 10
-	l.bounds.Visits.Rate = access.Rate{PerSecond: c.Float64("visits") / time.Minute.Seconds(), Burst: c.Int("visits-burst")}
+	l.bounds.Visits.Rate = access.Rate{
+		PerSecond: c.Float64("visits") / time.Minute.Seconds(), Burst: c.Int("visits-burst"),
+	}
 	if l.bounds.Visits.Allowed, err = access.ParseContacts(c.StringSlice("allow-contacts")); err != nil {
 		return invalid("--allow-contacts", "%w", err)
 	}

@@ -21,7 +21,6 @@ type contact struct {
 	port      uint16
 }
 
-// sshPort is the port of a pattern, and of a contact, that names none.
 const sshPort = 22
 
 // ParseContacts reads patterns: NAME, *.DOMAIN, *, an address or ADDRESS/BITS, each with :PORT or :* where the port is
@@ -111,10 +110,8 @@ func (c Contacts) Allows(host string, at netip.AddrPort, own []netip.Addr) bool 
 	})
 }
 
-// thisNetwork are addresses that mean the machine itself to some systems.
 var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 
-// special reports whether an address is not one of another machine.
 func special(ip netip.Addr) bool {
 	return ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() ||
 		thisNetwork.Contains(ip)

@@ -17,8 +17,7 @@ type Limits struct {
 	MaxBody  int64 // bytes of one request, where its route takes as many
 }
 
-// A Use is what one owner uses of the limits at the moment. It is a value: each method returns the use afterwards, and a
-// caller that keeps it keeps it under a lock.
+// A Use is what one owner uses of the limits now. It is a value: each method returns the use afterwards.
 type Use struct {
 	bucket   Bucket
 	requests int
@@ -50,8 +49,8 @@ func (u Use) Enter(now time.Time, owner string, body int64, l Limits) (Use, erro
 func (u Use) Hold(owner string, own, more int64, l Limits) (Use, error) {
 	others := u.bodies - own
 	if l.Bodies > 0 && more > 0 && others > 0 && u.bodies+more > l.Bodies {
-		return u, tooMany(time.Second, "other requests of %s with %d MiB are being read, and with this one it would be "+
-			"more than the %d MiB of an owner (--max-bodies)", owner, mebibytes(others), mebibytes(l.Bodies))
+		return u, tooMany(time.Second, "other requests of %s with %d MiB are being read, and with this one "+
+			"it would be more than the %d MiB of an owner (--max-bodies)", owner, mebibytes(others), mebibytes(l.Bodies))
 	}
 	u.bodies += more
 	return u, nil
@@ -64,12 +63,11 @@ func (u Use) Leave(body int64) Use {
 	return u
 }
 
-// Idle reports whether the use equals that of an owner without requests: then it need not be kept.
+// Idle reports whether the use need not be kept.
 func (u Use) Idle(now time.Time, l Limits) bool {
 	return u.requests == 0 && u.bodies == 0 && u.bucket.Full(now, l.Rate)
 }
 
-// mebibytes rounds up, so that a byte does not read as nothing.
 func mebibytes(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
 
 // A TooMany is the error of a request that came too early: nothing was done, and the same request is let in after Wait,
@@ -79,7 +77,6 @@ type TooMany struct {
 	err  error // of kind Unavailable
 }
 
-// tooMany makes one; what the caller may do about it follows the reason.
 func tooMany(wait time.Duration, format string, args ...any) error {
 	e := &TooMany{Wait: wait}
 	e.err = corral.Errorf(corral.Unavailable, "%s: nothing was done; ask again in %d s",

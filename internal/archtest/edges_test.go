@@ -574,7 +574,7 @@ var edges = map[string]map[string]string{
 		"internal/ensembles": "where their workflows are", "internal/server/ensembles": "answers about ensembles",
 		"internal/access": "what a request may say of this host", "internal/server/profiles": "answers about profiles",
 		"internal/server/tokens": "answers about tokens", "internal/server/visits": "bounds visits",
-		"internal/events":        "tells what changes", "internal/metrics": "answers Prometheus",
+		"internal/events": "tells what changes", "internal/metrics": "answers Prometheus",
 		"internal/server/usages": "adds up core-hours",
 		"api":                    "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/draft": "makes plans", "internal/gate": "who is registered",

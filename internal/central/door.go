@@ -2,8 +2,8 @@
 //
 // A Door stands in front of the server on the TLS listener. For each request it finds out who asks, asks package access
 // whether they may, keeps their owner to the limits, and passes the request on with its caller in the context, where
-// the store and the handlers find it. It asks before it knows whether there is such a route: what somebody adds
-// behind it is guarded, too. A Door decides nothing by itself and keeps only what each owner uses of the limits (owners.go).
+// the store and the handlers find it. It asks before it knows whether there is such a route. A Door decides nothing
+// by itself and keeps only what each owner uses of the limits (owners.go).
 //
 //	TLS ─► Door: whose token? may they? too much? ─► rest.Router ─► View or Write for that caller
 //

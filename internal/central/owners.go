@@ -24,7 +24,6 @@ func newOwners(limits access.Limits) *owners {
 // manyUsed is how many owners are kept before those that use nothing are forgotten.
 const manyUsed = 1 << 10
 
-// A visit is a request that was let in.
 type visit struct {
 	owners *owners
 	owner  string
@@ -49,12 +48,10 @@ func (o *owners) enter(owner string, r *http.Request, now time.Time) (*visit, er
 	return v, nil
 }
 
-// leave is called once, at the end of the request.
 func (v *visit) leave() {
 	_ = v.owners.change(v.owner, func(u access.Use) (access.Use, error) { return u.Leave(v.held), nil })
 }
 
-// change changes what an owner uses, unless that is refused.
 func (o *owners) change(owner string, by func(access.Use) (access.Use, error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

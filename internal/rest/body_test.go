@@ -152,7 +152,7 @@ func TestSlowBodies(t *testing.T) {
 		after         time.Duration
 	}{
 		{"at the floor", 60, 1000, time.Second, 200, time.Hour + time.Minute},
-		{"below it", 1000, 500, time.Second, 408, 20*time.Second + 500*time.Millisecond},
+		{"below it", 1000, 300, time.Second, 408, 14*time.Second + 500*time.Millisecond},
 		{"it stops", 1, 60_000, time.Hour, 408, 10 * time.Second},
 		{"nothing comes", 1, 1, time.Hour, 408, 10 * time.Second},
 	} {

@@ -1,5 +1,4 @@
-// Package visits bounds where corrald goes for requests, and how often, and says what became of a visit. Requests of its
-// own user, through the socket, have no bounds.
+// Package visits bounds where corrald goes for requests, and how often. Those of its own user have no bounds.
 package visits
 
 import (
@@ -75,9 +74,11 @@ func Entry(who access.Caller, err error) error {
 	case errors.As(err, &early):
 		return err
 	case errors.As(err, &unreached) && who.IsAdministrator():
-		return rest.WithStatus(http.StatusBadGateway, corral.ErrorAt(corral.Unavailable, "contact", "%w", unreached.Err))
+		return rest.WithStatus(http.StatusBadGateway,
+			corral.ErrorAt(corral.Unavailable, "contact", "%w", unreached.Err))
 	case errors.As(err, &unreached):
-		return rest.WithStatus(http.StatusBadGateway, corral.ErrorAt(corral.Unavailable, "contact", "%w", unreached))
+		return rest.WithStatus(http.StatusBadGateway,
+			corral.ErrorAt(corral.Unavailable, "contact", "%w", unreached))
 	case errors.As(err, &key) && key.Problem == gridsite.HostKeyUnknown:
 		return corral.ErrorAt(corral.Forbidden, "accept_host_key", "%w", key)
 	case errors.As(err, &key):
