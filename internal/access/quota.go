@@ -10,6 +10,7 @@ type Quota struct {
 	Room    string // the command that makes room for more
 }
 
+// Quotas lists all of them.
 var Quotas = []Quota{
 	{"sites", "sites", 100, "corral site remove SITE"},
 	{"clusters", "clusters", 100, "corral cluster remove CLUSTER"},
