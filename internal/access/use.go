@@ -50,7 +50,8 @@ func (u Use) Hold(owner string, own, more int64, l Limits) (Use, error) {
 	others := u.bodies - own
 	if l.Bodies > 0 && more > 0 && others > 0 && u.bodies+more > l.Bodies {
 		return u, tooMany(time.Second, "other requests of %s with %d MiB are being read, and with this "+
-			"one it would be more than the %d MiB of an owner (--max-bodies)", owner, mebibytes(others), mebibytes(l.Bodies))
+			"one it would be more than the %d MiB of an owner (--max-bodies)",
+			owner, mebibytes(others), mebibytes(l.Bodies))
 	}
 	u.bodies += more
 	return u, nil
