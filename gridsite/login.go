@@ -77,6 +77,18 @@ func (e *LoginError) Error() string {
 
 func (e *LoginError) Unwrap() []error { return append([]error{e.Err}, e.Problems...) }
 
+// Unreached is a host that no connection reached, or that does not speak ssh. It says the same of all of them, so that
+// a user cannot explore the network of the machine that connects; Err has the reason.
+type Unreached struct {
+	Address string // HOST:PORT
+	Err     error
+}
+
+func (u *Unreached) Error() string {
+	return u.Address + " does not answer, or corrald does not connect with it: " +
+		"its administrator sees the reason in the log"
+}
+
 // Paused is why a site is not reached, and until when it is not tried again.
 type Paused struct {
 	Until time.Time

@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite/slurm"
 	"github.com/corral-pilot/corral/gridsite/ssh"
 	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/central"
 	"github.com/corral-pilot/corral/staging"
 	"github.com/corral-pilot/corral/staging/ftp"
 	"github.com/corral-pilot/corral/staging/sftp"
@@ -35,15 +36,15 @@ type wallet string
 // home is an owner's folder. Owners have names that are those of folders, which access.CheckName has seen to.
 func (w wallet) home(owner string) string { return filepath.Join(string(w), owner) }
 
-// login says as whom corrald logs in for an owner.
-func (w wallet) login(lg *slog.Logger, owner string) (ssh.Options, error) {
+// login says as whom corrald logs in for an owner, and where it goes for others than its own user.
+func (w wallet) login(lg *slog.Logger, owner string, allowed access.Contacts) (ssh.Options, error) {
 	if owner == access.LocalName {
 		return login(lg), nil
 	}
 	if err := access.CheckName(owner); err != nil {
 		return ssh.Options{}, err
 	}
-	return ssh.Options{Home: w.home(owner), Log: lg}, nil
+	return ssh.Options{Home: w.home(owner), Log: lg, Dial: central.Dial(allowed)}, nil
 }
 
 // PublicKey returns the public half of an owner's own key, which is made when it is asked for first.
@@ -56,12 +57,12 @@ func (w wallet) PublicKey(owner string) (string, error) {
 
 // backends are what this corrald speaks to sites with: a transport for each kind of contact, and a dialect for each of
 // corral.BatchSystems.
-func backends(lg *slog.Logger, keys wallet) gridsite.Backends {
+func backends(lg *slog.Logger, keys wallet, allowed access.Contacts) gridsite.Backends {
 	return gridsite.Backends{
 		Transports: map[string]gridsite.Dialer{
 			"local": func(string, string) (gridsite.Conn, error) { return local.Conn{}, nil },
 			"ssh": func(owner, contact string) (gridsite.Conn, error) {
-				options, err := keys.login(lg, owner)
+				options, err := keys.login(lg, owner, allowed)
 				if err != nil {
 					return nil, err
 				}

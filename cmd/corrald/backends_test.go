@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/access"
 )
 
 // What users are told of is what corrald speaks to, no more and no less.
 func TestEveryBatchSystemIsWired(t *testing.T) {
 	t.Parallel()
-	wired := slices.Sorted(maps.Keys(backends(nil, "").Dialects))
+	wired := slices.Sorted(maps.Keys(backends(nil, "", access.Contacts{}).Dialects))
 	if diff := cmp.Diff(slices.Sorted(slices.Values(corral.BatchSystemNames())), wired); diff != "" {
 		t.Errorf("corral.BatchSystems and backends differ (-table +wired):\n%s", diff)
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/central"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -32,7 +31,7 @@ type centralSettings struct {
 	listen    string // HOST:PORT; "": corrald is its own user's alone
 	cert, key string // files
 	audit     string // file; "": the log has it
-	limits    central.Limits
+	limits    limits
 }
 
 // centralFlags are those flags.
@@ -40,21 +39,15 @@ func centralFlags() []cli.Flag {
 	text := func(name, usage string) cli.Flag {
 		return &cli.StringFlag{Name: name, EnvVars: variables(name), Usage: usage}
 	}
-	return []cli.Flag{
+	return append([]cli.Flag{
 		text("tls-listen", "serve others, by TLS with tokens, on `HOST:PORT` (default: not)"),
 		text("tls-cert", "`FILE` with the certificate of --tls-listen and its chain, PEM; read again when it changes"),
 		text("tls-key", "`FILE` with the private key of that certificate, PEM"),
 		text("audit-log",
 			"append a line of JSON for each request that may change something to `FILE` (default: the log)"),
-		&cli.Float64Flag{Name: "rate", Value: 50, EnvVars: variables("rate"),
-			Usage: "requests a second that each token may make for as long as it likes; 0: any number"},
-		&cli.IntFlag{Name: "burst", Value: 200, EnvVars: variables("burst"),
-			Usage: "requests that each token may make at once"},
-		&cli.IntFlag{Name: "max-body", Value: 64, EnvVars: variables("max-body"),
-			Usage: "MiB of a request of a token, such as a workflow; 0: what the operation takes"},
 		&cli.BoolFlag{Name: "check-config",
 			Usage: "print the settings, check what can be checked without a change, and end"},
-	}
+	}, limitFlags()...)
 }
 
 // newCentralSettings reads them, and refuses what cannot work.
@@ -82,17 +75,8 @@ func newCentralSettings(c *cli.Context) (s centralSettings, err error) {
 			return invalid(f.flag, "%q is not an absolute path", f.path)
 		}
 	}
-	rate, burst, body := c.Float64("rate"), c.Int("burst"), c.Int("max-body")
-	switch {
-	case !(rate >= 0 && rate <= 1e6):
-		return invalid("--rate", "%g is not a number of requests from 0 to 1000000", rate)
-	case burst < 1:
-		return invalid("--burst", "%d is less than 1", burst)
-	case body < 0:
-		return invalid("--max-body", "%d is negative", body)
-	}
-	s.limits = central.Limits{Rate: access.Rate{PerSecond: rate, Burst: burst}, MaxBody: int64(body) << 20}
-	return s, nil
+	s.limits, err = newLimits(c)
+	return s, err
 }
 
 // printConfig ends --check-config: it prints the settings with which corrald would start, and what else is to be known.
@@ -180,7 +164,7 @@ func (d *daemon) openFront(ctx context.Context, lg *slog.Logger, db *store.DB, s
 		"expires", certificates.Leaf().NotAfter)
 	return &front{
 		listener: tls.NewListener(l, certificates.Config()), certificates: certificates,
-		door: central.NewDoor(d.api, db, d.api.Audit, s.limits),
+		door: central.NewDoor(d.api, db, d.api.Audit, s.limits.requests),
 	}, nil
 }
 

@@ -50,6 +50,9 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 		return err
 	}
 	defer db.Close()
+	if s.central.listen != "" {
+		db.Limit(s.central.limits.objects)
+	}
 	if err := os.WriteFile(s.layout.PID(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the pid file: %w", err)
 	}
@@ -195,14 +198,14 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 			Metrics:       seen.Metrics,
 			CondorRefused: condorRefused(),
 			Keys:          s.wallet(),
-			Audit:         audit,
+			Audit:         audit, Bounds: s.central.limits.bounds,
 		}),
 	}, nil
 }
 
 // newReach goes to sites; the worker port learns from it which address of this machine is on the way.
 func newReach(lg *slog.Logger, s settings, key gate.Key, port *workerPort) *reach.Reach {
-	way := reach.New(backends(lg, s.wallet()), key.Owner())
+	way := reach.New(backends(lg, s.wallet(), s.central.limits.bounds.Visits.Allowed), key.Owner())
 	port.local = way.LocalIP
 	return way
 }

@@ -90,8 +90,9 @@ func TestEverySettingIsInTheService(t *testing.T) {
 			t.Errorf("service/corrald.env has no line for %s", variable)
 			continue
 		}
-		unset := slices.Contains([]string{"", "0", "[]"}, f.GetValue())
-		if !unset && line[1] != f.GetValue() {
+		value := strings.Trim(f.GetValue(), `"`) // that of a list is quoted
+		unset := slices.Contains([]string{"", "0", "[]"}, value)
+		if !unset && line[1] != value {
 			t.Errorf("service/corrald.env: %s=%s, and the default is %s", variable, line[1], f.GetValue())
 		}
 	}

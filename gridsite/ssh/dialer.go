@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/gridsite"
 )
@@ -94,13 +96,30 @@ func (d *dialer) login(
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause // what it made of the connection says less
 	}
-	return nil, credential.Credential{}, err
+	return nil, credential.Credential{}, d.guarded(h, c, err)
+}
+
+// guarded is the error of a login as its user may see it: of the first host, only what an ssh server has said, if the
+// user is not trusted with this machine's network. What is wrong with the user's own files has a kind.
+func (d *dialer) guarded(h hop, c *connection, err error) error {
+	_, denied := errors.AsType[*gridsite.LoginError](err)
+	_, distrusted := errors.AsType[*gridsite.HostKeyError](err)
+	if d.options.Dial == nil || len(c.clients) > 0 || denied || distrusted || corral.KindOf(err) != corral.Internal {
+		return err
+	}
+	if d.options.Log != nil {
+		d.options.Log.Info("a host was not reached", "contact", d.to.name, "address", h.address(), "error", err)
+	}
+	return &gridsite.Unreached{Address: h.address(), Err: err}
 }
 
 // reach connects with a host: directly with the first one, and from then on through a channel of the last one of c.
 func (d *dialer) reach(ctx context.Context, h hop, c *connection) (net.Conn, error) {
 	before := len(c.clients)
-	if before == 0 {
+	switch {
+	case before == 0 && d.options.Dial != nil:
+		return d.options.Dial(ctx, h.address())
+	case before == 0:
 		return (&net.Dialer{}).DialContext(ctx, "tcp", h.address())
 	}
 	conn, err := c.site().DialContext(ctx, "tcp", h.address())

@@ -25,6 +25,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -40,6 +41,10 @@ type Options struct {
 	Home        string       // where .ssh is; empty: the user's home directory
 	AgentSocket string       // of an ssh-agent; empty: none
 	Log         *slog.Logger // is told once what of the user's configuration is not followed; nil: nobody is
+
+	// Dial connects with the first host, at HOST:PORT; nil: without a limit. With it the user is not trusted with this
+	// machine's network: what fails before the host shows its key is a *gridsite.Unreached, whose reason is logged.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // Conn is the transport to one site. Over its one connection run at most 8 commands at once; more wait. It reconnects

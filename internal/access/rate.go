@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Rate is how often one token may ask: so often a second for as long as it likes, and Burst at once.
+// A Rate limits how often something may be done: a sustained rate per second and a burst size.
 type Rate struct {
 	PerSecond float64 // 0: without limit
 	Burst     int     // at least 1

@@ -19,7 +19,7 @@ var layers = [][]string{
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream", "planner/rehearsal", "planner/algorithm"},
 	{"internal/condorpool", "internal/booking", "internal/ensembles", "internal/gate", "internal/prospect"},
 	{"internal/draft", "internal/reach"},
-	{"internal/events", "internal/server/ensembles", "internal/server/backlogs", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/usages", "internal/siterelay"},
+	{"internal/events", "internal/server/ensembles", "internal/server/backlogs", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/visits", "internal/server/usages", "internal/siterelay"},
 	{"internal/server"},
 	{"internal/engine"},
 	{"bench", "bench/ensembles", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "bench/traces", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e", "bench/slots"},
@@ -552,6 +552,10 @@ var edges = map[string]map[string]string{
 		"api": "the contract", "internal/draft": "makes and merges them", "internal/request": "judges requests",
 		"internal/rest": "answers requests", "internal/store": "keeps them", root: "profiles",
 	},
+	"internal/server/visits": {
+		"gridsite": "contacts, who is not let in", "internal/access": "what is allowed, and how often",
+		"internal/rest": "statuses", root: "error kinds",
+	},
 	"internal/server/tokens": {
 		"account": "tokens", "api": "the contract", "internal/access": "who may make which", "internal/request": "judges requests",
 		"internal/rest": "answers requests", "internal/store": "keeps them", root: "error kinds",
@@ -575,8 +579,8 @@ var edges = map[string]map[string]string{
 	"internal/server": {
 		"internal/ensembles": "where their workflows are", "internal/server/ensembles": "answers about ensembles",
 		"internal/access": "what a request may say of this host", "internal/server/profiles": "answers about profiles",
-		"internal/server/tokens": "answers about tokens",
-		"internal/events":        "tells what changes", "internal/metrics": "answers Prometheus",
+		"internal/server/tokens": "answers about tokens", "internal/server/visits": "bounds visits",
+		"internal/events": "tells what changes", "internal/metrics": "answers Prometheus",
 		"internal/server/usages": "adds up core-hours",
 		"api":                    "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/draft": "makes plans", "internal/gate": "who is registered",
@@ -673,6 +677,7 @@ var edges = map[string]map[string]string{
 		"internal/gate": "wires it", "internal/metrics": "wires it",
 		"internal/input": "bounds the pilot binary", "internal/node": "machine", "internal/personal": "state file",
 		"internal/reach": "wires it", "internal/run": "wires it", "internal/runas": "is who it is told to be", "internal/schedd": "wires it", "internal/stream": "wires it",
+		"internal/rest":   "the least speed of bodies",
 		"internal/server": "wires it", "internal/store": "wires it", "internal/version": "--version",
 		"internal/xdg": "default paths", "packages": "signing key", "staging": "serves the mirror",
 		"staging/ftp": "wires it", "staging/sftp": "wires it", root: "machine",

@@ -1,23 +1,22 @@
 // Package central lets others than corrald's own user ask it, over a network.
 //
 // A Door stands in front of the server on the TLS listener. For each request it finds out who asks, asks package access
-// whether they may, keeps them to their rate, and passes the request on with its caller in the context, where the store
-// and the handlers find it. It asks before it knows whether there is such a route: what somebody adds behind it is
-// guarded, too. A Door decides nothing by itself and keeps nothing but how much of its rate each token has used.
+// whether they may, keeps their owner to the limits, and passes the request on with its caller in the context, where
+// the store and the handlers find it. It asks before it knows whether there is such a route. A Door decides nothing
+// by itself and keeps only what each owner uses of the limits (owners.go).
 //
-//	TLS ─► Door: whose token? may they? too fast? ─► rest.Router ─► View or Write for that caller
+//	TLS ─► Door: whose token? may they? too much? ─► rest.Router ─► View or Write for that caller
 //
 // Certificates are the listener's; they follow their files (certificate.go).
 package central
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -27,26 +26,17 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Limits are what one token may ask of corrald.
-type Limits struct {
-	Rate    access.Rate
-	MaxBody int64 // bytes of a request, if its route takes so many; 0: as many as the route takes
-}
-
 // A Door is the http.Handler of the TLS listener.
 type Door struct {
 	next   http.Handler
 	db     *store.DB
 	audit  *slog.Logger // a line for each change that is refused here; of others the router writes one
-	limits Limits
-
-	mu   sync.Mutex // guards following
-	used map[account.TokenID]access.Bucket
+	owners *owners
 }
 
 // NewDoor returns a Door in front of next, for the tokens of db.
-func NewDoor(next http.Handler, db *store.DB, audit *slog.Logger, limits Limits) *Door {
-	return &Door{next: next, db: db, audit: audit, limits: limits, used: map[account.TokenID]access.Bucket{}}
+func NewDoor(next http.Handler, db *store.DB, audit *slog.Logger, limits access.Limits) *Door {
+	return &Door{next: next, db: db, audit: audit, owners: newOwners(limits)}
 }
 
 // ServeHTTP answers one request, or has it answered.
@@ -68,13 +58,15 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who := access.Caller{} // nobody, who sees nothing
 	if caller != nil {
 		who = *caller
-		if wait := d.take(who.Token, time.Now()); wait > 0 {
-			d.slowDown(w, r, caller, what, wait)
+		visit, err := d.owners.enter(who.Name, r, time.Now())
+		if err != nil {
+			d.slowDown(w, r, caller, what, err)
 			return
 		}
+		defer visit.leave()
 	}
-	if d.limits.MaxBody > 0 {
-		r.Body = http.MaxBytesReader(w, r.Body, d.limits.MaxBody)
+	if most := d.owners.limits.MaxBody; most > 0 {
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 	}
 	d.next.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
 }
@@ -111,34 +103,13 @@ func (d *Door) caller(r *http.Request) (*access.Caller, error) {
 	return &caller, nil
 }
 
-// manyUsed is how many buckets are kept before those that are full again are forgotten.
-const manyUsed = 1 << 10
-
-// take lets a request of a token in, or says how long it has to wait.
-func (d *Door) take(token account.TokenID, now time.Time) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	after, wait := d.used[token].Take(now, d.limits.Rate)
-	d.used[token] = after
-	if len(d.used) > manyUsed {
-		for id, b := range d.used {
-			if b.Full(now, d.limits.Rate) {
-				delete(d.used, id)
-			}
-		}
-	}
-	return wait
-}
-
 // slowDown answers a request that came too early with 429, and with when to come again. Nothing was done.
-func (d *Door) slowDown(w http.ResponseWriter, r *http.Request, c *access.Caller, what access.Operation,
-	wait time.Duration) {
-	seconds := int(math.Ceil(wait.Seconds()))
-	w.Header().Set("Retry-After", strconv.Itoa(seconds))
-	p := api.ProblemOf(corral.Errorf(corral.Unavailable,
-		"this token asks more often than %g times a second: nothing was "+
-			"done; ask again in %d s", d.limits.Rate.PerSecond, seconds))
-	p.Status = http.StatusTooManyRequests
+func (d *Door) slowDown(w http.ResponseWriter, r *http.Request, c *access.Caller, what access.Operation, err error) {
+	p := api.ProblemOf(err)
+	if early, ok := errors.AsType[*access.TooMany](err); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(early.Seconds()))
+		p.Status = http.StatusTooManyRequests
+	}
 	d.refuse(w, r, c, what, p)
 }
 

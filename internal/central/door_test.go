@@ -3,6 +3,7 @@ package central
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -31,7 +32,7 @@ type house struct {
 	log  *bytes.Buffer
 }
 
-func newHouse(t *testing.T, limits Limits) *house {
+func newHouse(t *testing.T, limits access.Limits) *house {
 	t.Helper()
 	h := &house{t: t, db: storetest.OpenTest(t), log: &bytes.Buffer{}}
 	inside := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +54,7 @@ func newHouse(t *testing.T, limits Limits) *house {
 func (h *house) token(k account.Token) (string, account.TokenID) {
 	h.t.Helper()
 	text := account.NewTokenText()
-	k.Digest, k.Name = account.TokenDigest(text), "t"
+	k.Digest, k.Name = account.TokenDigest(text), cmp.Or(k.Name, "t")
 	err := storetest.All(h.db).Write(h.t.Context(), "test", func(tx *store.Tx) (err error) {
 		k, err = tx.CreateToken(k)
 		return err
@@ -77,7 +78,7 @@ func (h *house) ask(method, path, body string, authorization ...string) *httptes
 // Whoever shows a good token comes in as its owner, in whatever case the scheme is written; all others are told why not.
 func TestWhoComesIn(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, Limits{})
+	h := newHouse(t, access.Limits{})
 	good, id := h.token(account.Token{Owner: "ann", Role: account.RoleUser, ExpiresAt: time.Now().Add(time.Hour)})
 	late, _ := h.token(account.Token{Owner: "bob", Role: account.RoleUser, ExpiresAt: time.Now().Add(-time.Second)})
 	for _, tt := range []struct {
@@ -126,20 +127,24 @@ func TestWhoComesIn(t *testing.T) {
 	}
 }
 
-// A token that asks too often is told when to come again, comes in then, and does not keep others out.
+// An owner's tokens share one rate. An owner that asks too often is told when to come again, and does not keep others out.
 func TestRate(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, Limits{Rate: access.Rate{PerSecond: 0.001, Burst: 2}})
+	h := newHouse(t, access.Limits{Rate: access.Rate{PerSecond: 0.001, Burst: 2}})
 	ann, _ := h.token(account.Token{Owner: "ann", Role: account.RoleUser})
+	other, _ := h.token(account.Token{Owner: "ann", Name: "other", Role: account.RoleUser})
 	bob, _ := h.token(account.Token{Owner: "bob", Role: account.RoleUser})
 	for i, want := range []int{200, 200, 429} {
-		if rec := h.ask("POST", "/v1/sites", "", "Bearer "+ann); rec.Code != want {
+		if rec := h.ask("POST", "/v1/sites", "", "Bearer "+[]string{ann, other}[i%2]); rec.Code != want {
 			t.Errorf("request %d: %d %s", i, rec.Code, rec.Body)
 		}
 	}
-	rec := h.ask("GET", "/v1/sites", "", "Bearer "+ann)
+	rec := h.ask("GET", "/v1/sites", "", "Bearer "+other)
 	if after, err := strconv.Atoi(rec.Header().Get("Retry-After")); err != nil || after < 900 || after > 1000 {
 		t.Errorf("Retry-After %q", rec.Header().Get("Retry-After"))
+	}
+	if !strings.Contains(rec.Body.String(), "ann's tokens together ask more often than 0.001 times a second (--rate): nothing was done") {
+		t.Errorf("the refusal says %s", rec.Body)
 	}
 	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+bob); rec.Code != 200 {
 		t.Errorf("bob: %d", rec.Code)
@@ -149,26 +154,125 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A bucket that is full again is forgotten, so that the door's memory is bounded by who asks now.
-func TestBucketsAreForgotten(t *testing.T) {
+// An owner that uses nothing is forgotten, so that the door's memory is bounded by who asks now.
+func TestOwnersAreForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDoor(nil, nil, nil, Limits{Rate: access.Rate{PerSecond: 1, Burst: 1}})
-		for id := range account.TokenID(manyUsed) {
-			d.take(id+1, time.Now())
+		o := newOwners(access.Limits{Rate: access.Rate{PerSecond: 1, Burst: 1}})
+		ask := func(owner string) {
+			v, err := o.enter(owner, httptest.NewRequest(http.MethodGet, "/", nil), time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			v.leave()
+		}
+		for id := range manyUsed {
+			ask(strconv.Itoa(id))
 		}
 		<-time.After(time.Minute)
-		d.take(manyUsed+1, time.Now())
-		if len(d.used) != 1 {
-			t.Errorf("%d buckets are kept", len(d.used))
+		ask("ann")
+		if len(o.used) != 1 {
+			t.Errorf("%d owners are kept", len(o.used))
 		}
 	})
+}
+
+// inside begins a request of a token and returns once it is in; rest answers it. The body stays open until then.
+func (h *house) inside(t *testing.T, token string, length int64, begin string) (rest func() *httptest.ResponseRecorder) {
+	t.Helper()
+	body, more := io.Pipe()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/runs", body)
+	r.ContentLength = length
+	r.Header.Set("Authorization", "Bearer "+token)
+	rec, done := httptest.NewRecorder(), make(chan struct{})
+	go func() { defer close(done); h.door.ServeHTTP(rec, r); body.Close() }()
+	for _, piece := range []string{begin, ""} { // the second is taken once the first has been counted
+		if _, err := io.WriteString(more, piece); err != nil && !errors.Is(err, io.ErrClosedPipe) { // it was refused
+			t.Fatal(err)
+		}
+	}
+	return func() *httptest.ResponseRecorder {
+		more.Close()
+		<-done
+		return rec
+	}
+}
+
+// Bodies that are held for one owner count together, whatever their tokens and whether their length is known; those that
+// are over count no more, and those of others never. The first one is read however long it is.
+func TestBodiesOfAnOwner(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{true, false} {
+		h := newHouse(t, access.Limits{Bodies: 1000})
+		ann, _ := h.token(account.Token{Owner: "ann", Role: account.RoleUser})
+		other, _ := h.token(account.Token{Owner: "ann", Name: "other", Role: account.RoleUser})
+		bob, _ := h.token(account.Token{Owner: "bob", Role: account.RoleUser})
+		length := map[bool]int64{true: 900, false: -1}[known]
+		first := h.inside(t, ann, length, strings.Repeat("x", 900))
+		if rec := h.ask("POST", "/v1/runs", strings.Repeat("x", 101), "Bearer "+other); rec.Code != 429 || rec.Header().Get("Retry-After") != "1" ||
+			!strings.Contains(rec.Body.String(), "of an owner (--max-bodies): nothing was done") {
+			t.Errorf("beside 900 bytes: %d %s", rec.Code, rec.Body)
+		}
+		if rec := h.ask("POST", "/v1/runs", strings.Repeat("x", 100), "Bearer "+other); rec.Code != 200 {
+			t.Errorf("100 bytes beside 900: %d %s", rec.Code, rec.Body)
+		}
+		if rec := h.ask("POST", "/v1/runs", strings.Repeat("x", 900), "Bearer "+bob); rec.Code != 200 {
+			t.Errorf("bob: %d %s", rec.Code, rec.Body)
+		}
+		if rec := first(); rec.Code != 200 || rec.Body.Len() != 900 {
+			t.Errorf("the first: %d, %d bytes", rec.Code, rec.Body.Len())
+		}
+		if rec := h.ask("POST", "/v1/runs", strings.Repeat("x", 2000), "Bearer "+other); rec.Code != 200 {
+			t.Errorf("alone: %d %s", rec.Code, rec.Body)
+		}
+		if used := h.door.owners.used["ann"]; used != (access.Use{}) {
+			t.Errorf("afterwards ann uses %+v", used)
+		}
+	}
+}
+
+// A body of unknown length that becomes too long for its owner ends with the reason, and counts no more.
+func TestBodyThatGrowsTooLong(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Limits{Bodies: 1000})
+	ann, _ := h.token(account.Token{Owner: "ann", Role: account.RoleUser})
+	first := h.inside(t, ann, 900, "x")
+	var early *access.TooMany
+	h.door.next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); !errors.As(err, &early) {
+			t.Errorf("the body ends with %v", err)
+		}
+	})
+	h.inside(t, ann, -1, strings.Repeat("x", 200))()
+	first()
+	if used := h.door.owners.used["ann"]; used != (access.Use{}) {
+		t.Errorf("afterwards ann uses %+v", used)
+	}
+}
+
+// Requests that are under way at once are counted by owner.
+func TestRequestsOfAnOwner(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, access.Limits{Requests: 1})
+	ann, _ := h.token(account.Token{Owner: "ann", Role: account.RoleUser})
+	bob, _ := h.token(account.Token{Owner: "bob", Role: account.RoleUser})
+	first := h.inside(t, ann, 900, "x")
+	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+ann); rec.Code != 429 || !strings.Contains(rec.Body.String(), "ann has 1 requests under way") {
+		t.Errorf("a second request: %d %s", rec.Code, rec.Body)
+	}
+	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+bob); rec.Code != 200 {
+		t.Errorf("bob: %d", rec.Code)
+	}
+	first()
+	if rec := h.ask("GET", "/v1/sites", "", "Bearer "+ann); rec.Code != 200 {
+		t.Errorf("afterwards: %d", rec.Code)
+	}
 }
 
 // The limit of a request's size is the door's or the route's, whichever is less.
 func TestMaxBody(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, Limits{MaxBody: 10})
+	h := newHouse(t, access.Limits{MaxBody: 10})
 	ann, _ := h.token(account.Token{Owner: "ann", Role: account.RoleUser})
 	for body, want := range map[string]int{strings.Repeat("x", 10): 200, strings.Repeat("x", 11): 413} {
 		if rec := h.ask("POST", "/v1/sites", body, "Bearer "+ann); rec.Code != want {
@@ -181,7 +285,7 @@ func TestMaxBody(t *testing.T) {
 // ends.
 func TestBodiesOfStrangersAreNotAwaited(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, Limits{})
+	h := newHouse(t, access.Limits{})
 	s := httptest.NewServer(h.door)
 	defer s.Close()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -214,7 +318,7 @@ func FuzzAuthorization(f *testing.F) {
 		f.Add(seed)
 	}
 	db := storetest.OpenTest(f)
-	d := NewDoor(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { f.Error("it is let in") }), db, slog.New(slog.DiscardHandler), Limits{})
+	d := NewDoor(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { f.Error("it is let in") }), db, slog.New(slog.DiscardHandler), access.Limits{})
 	f.Fuzz(func(t *testing.T, header string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/sites", nil)
 		r.Header["Authorization"] = []string{header}

@@ -74,7 +74,14 @@ func (c *carrier) write(tx *store.Tx, s Sight, x Decision, after record.Progress
 		}
 	}
 	for i, walltime := range x.Start {
-		if err := c.ask(tx, s.Row, len(s.Glideins)+i, walltime); err != nil {
+		err := c.ask(tx, s.Row, len(s.Glideins)+i, walltime)
+		if corral.KindOf(err) == corral.Forbidden { // as many as its owner may have
+			if err := c.limited(tx, err.Error()); err != nil {
+				return err
+			}
+			break
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -91,6 +98,15 @@ func (c *carrier) write(tx *store.Tx, s Sight, x Decision, after record.Progress
 		_, err = tx.MoveEnsemble(c.id, record.End, "")
 	}
 	return err
+}
+
+// limited writes into the ensemble's history why it gets no pilot, once for each reason.
+func (c *carrier) limited(tx *store.Tx, why string) error {
+	if c.limit == why {
+		return nil
+	}
+	c.limit = why
+	return tx.Log(corral.ObjectEnsemble, int64(c.id), "limited", why)
 }
 
 // told writes into the ensemble's history what is new about its workflows.

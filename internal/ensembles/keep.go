@@ -119,6 +119,7 @@ type carrier struct {
 	id        record.ID
 	direction *Direction // nil: not read yet
 	due       time.Duration
+	limit     string // why no pilot was asked for, as the history says
 }
 
 // look looks at the ensemble once, and does what follows. It returns when to look again.

@@ -36,7 +36,7 @@ func newWorld(t *testing.T) *world {
 	w.hub = NewHub(lg, w.db)
 	life, stop := context.WithCancelCause(t.Context())
 	a := &rest.Adapter{Log: lg, DB: w.db, Life: life, Registered: func() <-chan struct{} { return nil }}
-	s := httptest.NewServer(rest.NewRouter(lg, 0, w.hub.Routes(a)))
+	s := httptest.NewServer(rest.NewRouter(lg, rest.Pace{}, w.hub.Routes(a)))
 	t.Cleanup(s.Close)
 	t.Cleanup(func() { stop(rest.ErrStopping) })
 	w.url = s.URL

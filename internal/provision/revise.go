@@ -105,12 +105,15 @@ func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.Pilot
 	return all, nil
 }
 
-// affordable returns pilots that are to be added, if the balances of their sites allow all of them. Else none are
-// added, which is said as a limit: the rest of the decision stands.
+// affordable returns pilots that are to be added, if the balances of their sites and the limits of the plan's owner
+// allow all of them. Otherwise none are added, and the revision lists the limit; the rest of the decision stands.
 func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []string, err error) {
-	err = afford(c.tx, c.sight.plan.ID, pilots, c.sight.at())
+	err = c.tx.Room("glideins", c.sight.plan.Owner, len(pilots))
+	if err == nil {
+		err = afford(c.tx, c.sight.plan.ID, pilots, c.sight.at())
+	}
 	switch corral.KindOf(err) {
-	case corral.Conflict, corral.Unsatisfiable:
+	case corral.Conflict, corral.Forbidden, corral.Unsatisfiable:
 		return nil, []string{err.Error()}, nil
 	}
 	return pilots, nil, err

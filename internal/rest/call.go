@@ -22,31 +22,32 @@ type Route struct {
 
 	answer  func(*Call) error
 	maxBody int64 // bytes
+	ahead   func(*Call, Head) error
 }
 
 // Get is a route that changes nothing.
 func Get(path string, answer func(*Call) error, parameters ...string) Route {
-	return Route{http.MethodGet, path, parameters, answer, api.MaxBody}
+	return Route{http.MethodGet, path, parameters, answer, api.MaxBody, nil}
 }
 
 // Post is a route that creates something, or sets something going.
 func Post(path string, answer func(*Call) error, parameters ...string) Route {
-	return Route{http.MethodPost, path, parameters, answer, api.MaxBody}
+	return Route{http.MethodPost, path, parameters, answer, api.MaxBody, nil}
 }
 
 // Put is a route that makes what its path names.
 func Put(path string, answer func(*Call) error) Route {
-	return Route{http.MethodPut, path, nil, answer, api.MaxBody}
+	return Route{http.MethodPut, path, nil, answer, api.MaxBody, nil}
 }
 
 // Patch is a route that changes fields of an object.
 func Patch(path string, answer func(*Call) error) Route {
-	return Route{http.MethodPatch, path, nil, answer, api.MaxBody}
+	return Route{http.MethodPatch, path, nil, answer, api.MaxBody, nil}
 }
 
 // Delete is a route that removes an object.
 func Delete(path string, answer func(*Call) error, parameters ...string) Route {
-	return Route{http.MethodDelete, path, parameters, answer, api.MaxBody}
+	return Route{http.MethodDelete, path, parameters, answer, api.MaxBody, nil}
 }
 
 // WithBody is the route with bodies of so many bytes at most.
@@ -61,6 +62,7 @@ type Call struct {
 
 	echo    echo.Context
 	maxBody int64
+	ahead   func(*Call, Head) error
 }
 
 // Context ends when the client goes away.

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 )
 
 // writeProblem is echo's HTTPErrorHandler: it makes a problem document of every error. Echo's own handler
@@ -18,6 +20,11 @@ func (rt *Router) writeProblem(err error, c echo.Context) {
 		return // the answer was on its way; the peer sees it cut off
 	}
 	p := problemOf(c, err)
+	var early *access.TooMany
+	if errors.As(err, &early) {
+		p.Status = http.StatusTooManyRequests
+		c.Response().Header().Set("Retry-After", strconv.Itoa(early.Seconds()))
+	}
 	c.Response().Header().Set(echo.HeaderContentType, api.ProblemMediaType)
 	c.Response().WriteHeader(p.Status)
 	if err := json.NewEncoder(c.Response()).Encode(p); err != nil {

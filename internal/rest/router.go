@@ -26,14 +26,14 @@ type Router struct {
 	// Audit has a line for each request that may have changed something, whoever asked and whatever became of it.
 	Audit *slog.Logger
 
-	lg          *slog.Logger
-	echo        *echo.Echo
-	bodyTimeout time.Duration
+	lg   *slog.Logger
+	echo *echo.Echo
+	pace Pace
 }
 
-// NewRouter returns a router. A request's body may take bodyTimeout (0: 30 s), and a second more for each MiB of it.
-func NewRouter(lg *slog.Logger, bodyTimeout time.Duration, routes []Route) *Router {
-	rt := &Router{lg: lg, Audit: lg, echo: echo.New(), bodyTimeout: bodyTimeout}
+// NewRouter returns a router. The bodies of requests have to arrive at the pace.
+func NewRouter(lg *slog.Logger, pace Pace, routes []Route) *Router {
+	rt := &Router{lg: lg, Audit: lg, echo: echo.New(), pace: pace}
 	rt.echo.HTTPErrorHandler = rt.writeProblem
 	rt.echo.Use(rt.observe)
 	for _, r := range routes {
@@ -48,13 +48,14 @@ func (r Route) handle(c echo.Context) error {
 	if q.Err() != nil {
 		return q.Err()
 	}
-	return r.answer(&Call{Query: q, echo: c, maxBody: r.maxBody})
+	return r.answer(&Call{Query: q, echo: c, maxBody: r.maxBody, ahead: r.ahead})
 }
 
 // ServeHTTP answers one request.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	bound(w, r, rt.bodyTimeout)
-	rt.echo.ServeHTTP(w, r.WithContext(access.With(r.Context(), callerOf(r))))
+	r = r.WithContext(access.With(r.Context(), callerOf(r)))
+	rt.pace.bound(w, r)
+	rt.echo.ServeHTTP(w, r)
 }
 
 // callerOf is who sent a request.

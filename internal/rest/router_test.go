@@ -17,7 +17,7 @@ import (
 func answered(t *testing.T, r Route, target string) (api.Problem, string) {
 	t.Helper()
 	var log bytes.Buffer
-	rt := NewRouter(slog.New(slog.NewTextHandler(&log, nil)), 0, []Route{r})
+	rt := NewRouter(slog.New(slog.NewTextHandler(&log, nil)), Pace{}, []Route{r})
 	rec := httptest.NewRecorder()
 	rt.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil))
 	var p api.Problem

@@ -18,18 +18,19 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/server"
 )
 
-// listen serves the fixture's store as corrald does, on a socket of its own, with so much time for bodies. What stop
+// listen serves the fixture's store as corrald does, on a socket of its own, with this grace for bodies. What stop
 // returns is the log.
-func (f *fixture) listen(t *testing.T, bodyTimeout time.Duration) (socket string, stop func() string) {
+func (f *fixture) listen(t *testing.T, grace time.Duration) (socket string, stop func() string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
 	l := must(net.Listen("unix", socket))(t)
 	var log bytes.Buffer
 	config := f.config
-	config.BodyTimeout, config.Runs = bodyTimeout, newRuns(t, f.db, f.bench)
+	config.Bounds.Pace, config.Runs = rest.Pace{Grace: grace}, newRuns(t, f.db, f.bench)
 	srv := server.New(slog.New(slog.NewTextHandler(&log, nil)), f.db, config)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -129,7 +130,8 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 	} {
 		status, p := hear(t, say(t, socket, begun(line, "Content-Length: 200")))
 		if status != want || want == http.StatusRequestTimeout && (p.Kind != corral.Unavailable || p.Place != "body" ||
-			p.Detail != "body: only 9 of 200 bytes arrived in time; nothing was done: send the request again") {
+			p.Detail != "body: only 9 of 200 bytes arrived in time: after 50ms at least 128 KiB have to arrive each second; "+
+				"nothing was done: send the request again") {
 			t.Errorf("%s: %d %+v, want %d", line, status, p, want)
 		}
 	}

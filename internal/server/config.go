@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/depot"
@@ -11,11 +10,13 @@ import (
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/metrics"
 	"github.com/corral-pilot/corral/internal/reach"
+	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server/tokens"
+	"github.com/corral-pilot/corral/internal/server/visits"
 )
 
-// Config says what the server needs beside the store. All fields but CondorRefused, Audit and BodyTimeout are required.
+// Config says what the server needs beside the store. CondorRefused, Audit and Bounds may be left out.
 type Config struct {
 	Version string           // of corrald, for /healthz
 	User    string           // as whom corrald runs, for /healthz
@@ -36,11 +37,17 @@ type Config struct {
 	// Audit has a line for each request that may have changed something; nil: the log has it.
 	Audit *slog.Logger
 
-	// BodyTimeout is how long a request's body may take, and a second more for each MiB of it; 0: 30 s.
-	BodyTimeout time.Duration
+	// Bounds are those of requests.
+	Bounds Bounds
 
 	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
 	CondorRefused error
+}
+
+// Bounds are those of requests.
+type Bounds struct {
+	Pace   rest.Pace     // of bodies; zero: rest.DefaultPace
+	Visits visits.Bounds // of a central corrald at its users' sites; zero: it goes nowhere
 }
 
 // Folders are those on this machine that requests are about.

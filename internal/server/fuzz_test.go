@@ -21,7 +21,6 @@ import (
 	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/access"
-	"github.com/corral-pilot/corral/internal/central"
 )
 
 // Bounds of what an answer to a made-up request may be. The longest documents are pages and plans.
@@ -128,7 +127,7 @@ func (z *fuzzed) ready(t testing.TB) {
 		z.tenure.end()
 	}
 	z.tenure, z.asked = &tenure{TB: t}, 0
-	z.throng = newThrong(z.tenure, central.Limits{Rate: access.Rate{}, MaxBody: api.MaxBody})
+	z.throng = newThrong(z.tenure, access.Limits{Rate: access.Rate{}, MaxBody: api.MaxBody})
 	z.login = asks
 	z.settle(z.tenure)
 	done := make(chan struct{})
@@ -333,7 +332,7 @@ var large = []string{"createRun", "dryRun", "createPlan", "createEnsemble", "sav
 func TestEndlessBodies(t *testing.T) {
 	t.Parallel()
 	const most = 64 << 10
-	g := newThrong(t, central.Limits{MaxBody: most})
+	g := newThrong(t, access.Limits{MaxBody: most})
 	g.settle(t)
 	for _, op := range operations(t) {
 		if op.method == http.MethodGet {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
@@ -9,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/login"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -19,10 +21,11 @@ type loginHandlers struct {
 	*rest.Adapter
 	reach    *reach.Reach
 	sessions *login.Sessions
+	visits   *visits.Keeper
 }
 
-func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions) *loginHandlers {
-	return &loginHandlers{a, cfg.Reach, sessions}
+func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions, v *visits.Keeper) *loginHandlers {
+	return &loginHandlers{a, cfg.Reach, sessions, v}
 }
 
 func (h *loginHandlers) routes() []rest.Route {
@@ -60,7 +63,7 @@ func (h *loginHandlers) step(c *rest.Call) error {
 		})
 	}
 	if err != nil {
-		return entry(err)
+		return visits.Entry(c.Caller(), err)
 	}
 	return c.JSON(next)
 }
@@ -79,6 +82,9 @@ func (h *loginHandlers) session(c *rest.Call, in api.NewLogin) (s *login.Session
 		return nil, 0, corral.ErrorAt(corral.Invalid, "session", "missing: which login is that for?")
 	}
 	site, err := h.where(c, in)
+	if err == nil {
+		err = h.visits.May(c.Caller(), time.Now())
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -115,5 +121,5 @@ func (h *loginHandlers) where(c *rest.Call, in api.NewLogin) (site corral.Site, 
 		return site, settable(site)
 	}
 	site.Contact = contact.String()
-	return site, mayReach(c, site.Contact)
+	return site, h.visits.MayReach(c.Caller(), site.Contact)
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/ssh"
 	"github.com/corral-pilot/corral/internal/access"
-	"github.com/corral-pilot/corral/internal/central"
 )
 
 // A keybox has the ssh keys of owners below a folder, as corrald has.
@@ -41,7 +40,7 @@ func problemIn(t *testing.T, rec *httptest.ResponseRecorder) (p api.Problem) {
 // another grant.
 func TestHostIsNotTheUsers(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	g.settle(t)
 	for _, grant := range account.Grants {
 		g.token(t, "ann "+string(grant), account.Token{Role: account.RoleUser, Grants: []account.Grant{grant}})
@@ -88,7 +87,7 @@ func TestHostIsNotTheUsers(t *testing.T) {
 // A workflow without a folder on corrald's host has neither inputs of its own nor scripts, which would run there.
 func TestScriptsNeedAFolder(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	g.settle(t)
 	const inputs = `{"name": "w", "schemaVersion": "1.5", "workflow": {"specification": {"tasks": [{"name": "a", "id": "a", "parents": [],
 		"children": [], "inputFiles": ["../../etc/passwd"]}], "files": [{"id": "../../etc/passwd", "sizeInBytes": 1}]}}}`
@@ -107,7 +106,7 @@ func TestScriptsNeedAFolder(t *testing.T) {
 // Two users have the same names for different things, and neither learns of the other's; lists show what is one's own.
 func TestOwnersDoNotMeet(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	g.settle(t)
 	for _, tt := range []struct{ target, body string }{
 		{"/v1/sites", `{"name": "hpc", "contact": "ssh://bob@other", "batch": "fork", "root": "/srv/bobs"}`},
@@ -175,7 +174,7 @@ func told(events string) (owners []string) {
 // An idempotency key is its user's: another user's request under the same key is done, and not given the answer.
 func TestKeysOfUsersDoNotMeet(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	for _, who := range []string{"ann", "bob"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/clusters", strings.NewReader(`{"name": "c", "kind": "embedded"}`))
 		r.Header.Set("Content-Type", "application/json")
@@ -192,7 +191,7 @@ func TestKeysOfUsersDoNotMeet(t *testing.T) {
 // Nobody answers the questions of another's login, nor cancels it.
 func TestLoginsAreTheirUsers(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	g.login = asks
 	rec := g.as(t, "ann", http.MethodPost, "/v1/logins", `{"contact": "ssh://ann@hpc"}`)
 	var begun api.Login
@@ -216,7 +215,7 @@ func TestLoginsAreTheirUsers(t *testing.T) {
 // The connection that one user opened with what they know is not another's, who names the same contact.
 func TestConnectionsAreTheirUsers(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	g.login = func(context.Context, gridsite.Asker) error { return nil }
 	if rec := g.as(t, "ann", http.MethodPost, "/v1/logins", `{"contact": "ssh://ann@hpc"}`); rec.Code != http.StatusOK {
 		t.Fatal(rec.Code, rec.Body)
@@ -236,7 +235,7 @@ func TestConnectionsAreTheirUsers(t *testing.T) {
 // Each owner has a key of their own, the same one each time.
 func TestSSHKeys(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	keys := map[string]string{}
 	for _, who := range []string{"ann", "bob", "ann"} {
 		rec := g.as(t, who, http.MethodPut, "/v1/ssh-key", "")
@@ -257,7 +256,7 @@ func TestSSHKeys(t *testing.T) {
 // What a token has made goes no further, and the one who is stolen from revokes it.
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	digest := func() string { return account.TokenDigest(account.NewTokenText()) }
 	for _, tt := range []struct {
 		who, body string
@@ -301,7 +300,7 @@ func TestTokens(t *testing.T) {
 // Each change has an audit line with who and what, also one that is refused; reading has none.
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	for _, who := range those {
 		g.as(t, who, http.MethodGet, "/v1/clusters", "")
 		g.as(t, who, http.MethodPost, "/v1/clusters", `{"name": "c", "kind": "embedded"}`)

@@ -44,7 +44,8 @@ func newPlans(a *rest.Adapter, cfg Config) *planHandlers {
 func (h *planHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/plans", h.list, listing...),
-		rest.Post("/v1/plans", h.create).WithBody(api.MaxRunBody), // the workflow is in it
+		rest.Post("/v1/plans", h.create).WithBody(api.MaxRunBody). // the workflow is in it
+										Ahead(h.Adapter, clusterAhead(h.Adapter)),
 		rest.Get("/v1/plans/:id", h.Get),
 		rest.Delete("/v1/plans/:id", h.remove),
 		rest.Post("/v1/plans/:id/provision", h.provision),

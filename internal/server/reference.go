@@ -45,3 +45,17 @@ func clusterFilter(tx *store.Tx, q *request.Query) (corral.ClusterID, error) {
 	cluster, err := clusterNamed(tx, q.Text("cluster"))
 	return cluster.ID, err
 }
+
+// clusterAhead refuses a request for a cluster that does not exist, or not for who asks, before its workflow is read.
+func clusterAhead(a *rest.Adapter) func(*rest.Call, rest.Head) error {
+	return func(c *rest.Call, head rest.Head) error {
+		ref, given := head["cluster"]
+		if !given || ref == "" {
+			return nil
+		}
+		_, err := rest.View(c.Context(), a.DB, func(tx *store.Tx) (corral.Cluster, error) {
+			return ownCluster(tx, c.Actor(), ref)
+		})
+		return err
+	}
+}

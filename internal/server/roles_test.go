@@ -112,7 +112,7 @@ type throng struct {
 // those are who ask; the last three have good tokens.
 var those = []string{"nobody", "garbage", "unknown", "expired", "revoked", "bob", "ann", "root"}
 
-func newThrong(t testing.TB, limits central.Limits) *throng {
+func newThrong(t testing.TB, limits access.Limits) *throng {
 	t.Helper()
 	f := start(t)
 	g := &throng{fixture: f, texts: map[string]string{"nobody": "", "garbage": "Bearer me", "unknown": "Bearer " + account.NewTokenText()}}
@@ -233,7 +233,7 @@ func tryRoles(t *testing.T, id, method, target string) {
 	if !ok {
 		t.Fatalf("say in the table asked who may do %s", id)
 	}
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	g.login = asks
 	g.settle(t)
 	for i, who := range those {

@@ -46,10 +46,11 @@ func newRuns(a *rest.Adapter, cfg Config) *runHandlers {
 }
 
 func (h *runHandlers) routes() []rest.Route {
+	ahead := clusterAhead(h.Adapter)
 	return []rest.Route{
 		rest.Get("/v1/runs", h.list, slices.Concat(listing, []string{"label", "cluster", "state"})...),
-		rest.Post("/v1/runs", h.create).WithBody(api.MaxRunBody), // the workflow is in it
-		rest.Post("/v1/runs/dry-run", h.dryRun).WithBody(api.MaxRunBody),
+		rest.Post("/v1/runs", h.create).WithBody(api.MaxRunBody).Ahead(h.Adapter, ahead), // the workflow is in it
+		rest.Post("/v1/runs/dry-run", h.dryRun).WithBody(api.MaxRunBody).Ahead(h.Adapter, ahead),
 		rest.Get("/v1/runs/:id", h.Get, waiting...),
 		rest.Delete("/v1/runs/:id", h.remove, "purge"),
 		rest.Post("/v1/runs/:id/cancel", h.cancel),

@@ -19,6 +19,7 @@ import (
 	"github.com/corral-pilot/corral/internal/server/tasks"
 	"github.com/corral-pilot/corral/internal/server/tokens"
 	"github.com/corral-pilot/corral/internal/server/usages"
+	"github.com/corral-pilot/corral/internal/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -43,13 +44,14 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 	life, stop := context.WithCancelCause(context.Background())
 	a := &rest.Adapter{Log: lg, DB: db, Life: life, Registered: cfg.Clusters.Changed}
 	s := &Server{lg: lg, logins: &login.Sessions{}, stop: stop}
-	runs, sites := newRuns(a, cfg), newSites(a, cfg)
+	goes := visits.New(cfg.Bounds.Visits)
+	runs, sites := newRuns(a, cfg), newSites(a, cfg, goes)
 	s.routes = slices.Concat(
 		newHealth(a, cfg).routes(),
 		sites.routes(),
 		orphans.New(cfg.Reach, sites.Resource).Routes(),
 		backlogs.New(cfg.Reach, sites.Resource).Routes(),
-		newLogins(a, cfg, s.logins).routes(),
+		newLogins(a, cfg, s.logins, goes).routes(),
 		newGlideins(a, cfg).routes(),
 		newClusters(a, cfg).routes(),
 		newPackages(a, cfg).routes(),
@@ -60,12 +62,12 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		profiles.New(a).Routes(),
 		newScales(a, cfg).routes(),
 		ensembles.New(a, ensembles.Config{Runs: cfg.Runs, Shelf: cfg.Folders.Ensembles, Machine: cfg.Machine,
-			Where: whereOf, CanJoin: newGlideins(a, cfg).canJoin}).Routes(),
+			Where: whereOf, CanJoin: newGlideins(a, cfg).canJoin, Ahead: clusterAhead(a)}).Routes(),
 		usages.Routes(a),
 		events.NewHub(lg, db).Routes(a),
 		tokens.New(a, cfg.Keys).Routes(),
 	)
-	s.Router = rest.NewRouter(lg, cfg.BodyTimeout, s.routes)
+	s.Router = rest.NewRouter(lg, cfg.Bounds.Pace, s.routes)
 	s.Answered = cfg.Metrics.Answered
 	if cfg.Audit != nil {
 		s.Audit = cfg.Audit

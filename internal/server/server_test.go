@@ -30,6 +30,7 @@ import (
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
+	"github.com/corral-pilot/corral/internal/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
@@ -137,6 +138,7 @@ func start(t testing.TB) *fixture {
 		Pools:    f.drawer,
 		Metrics:  metrics.New(lg, f.db, "test", metrics.Sources{Workers: f.crowd.clusters.Workers, Credentials: way.Credentials.Of}),
 		Keys:     keybox(t.TempDir()),
+		Bounds:   server.Bounds{Visits: visits.Bounds{Allowed: contacts(t, "*:*")}},
 	}
 	f.server = server.New(lg, f.db, f.config)
 	socket := filepath.Join(t.TempDir(), "s")

@@ -11,6 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/queueing"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -25,7 +26,7 @@ type siteHandlers struct {
 	roots                      string // the folder of sites here that are created without a root
 }
 
-func newSites(a *rest.Adapter, cfg Config) *siteHandlers {
+func newSites(a *rest.Adapter, cfg Config, v *visits.Keeper) *siteHandlers {
 	r := rest.Resource[corral.Site]{
 		Adapter: a,
 		Object:  corral.ObjectSite,
@@ -36,16 +37,16 @@ func newSites(a *rest.Adapter, cfg Config) *siteHandlers {
 			return u.Site, err
 		},
 	}
-	visits := visitor{cfg.Reach, cfg.Prober}
+	goes := visitor{cfg.Reach, cfg.Prober, v}
 	record := r
 	record.Find = func(c *rest.Call, tx *store.Tx) (corral.Site, error) {
 		site, err := siteOnRecord(c, tx)
 		if err != nil {
 			return site, err
 		}
-		return visits.seen(tx, site)
+		return goes.seen(tx, site)
 	}
-	return &siteHandlers{Resource: r, record: record, visitor: visits, roots: cfg.Folders.Sites}
+	return &siteHandlers{Resource: r, record: record, visitor: goes, roots: cfg.Folders.Sites}
 }
 
 func (h *siteHandlers) routes() []rest.Route {
@@ -104,9 +105,9 @@ func (h *siteHandlers) set(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[corral.Site]{}, err
 		}
-		facts, err := h.visitor.checkSet(ctx, site, in)
+		facts, err := h.visitor.checkSet(ctx, c.Caller(), site, in)
 		if err != nil {
-			return rest.Step[corral.Site]{}, entry(err)
+			return rest.Step[corral.Site]{}, visits.Entry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
 			if err := stillAs(tx, site, in); err != nil {

@@ -3,19 +3,18 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
-	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/rest"
+	"github.com/corral-pilot/corral/internal/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -25,6 +24,7 @@ import (
 type visitor struct {
 	reach  *reach.Reach
 	prober Prober
+	visits *visits.Keeper
 }
 
 // create makes a site. The site is visited before there is a row, so that a contact, a root or an option that does not
@@ -35,16 +35,19 @@ func (h *siteHandlers) create(c *rest.Call) error {
 		site, err := request.Site(in, h.roots)
 		site.Owner = c.Actor()
 		if err == nil {
-			err = mayReach(c, site.Contact)
+			err = h.visitor.visits.MayReach(c.Caller(), site.Contact)
 		}
 		if err == nil {
 			err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
 		}
 		if err == nil {
+			err = h.visitor.visits.May(c.Caller(), time.Now())
+		}
+		if err == nil {
 			site, err = h.visitor.visited(ctx, site, in.AcceptHostKey)
 		}
 		if err != nil {
-			return rest.Step[corral.Site]{}, entry(err)
+			return rest.Step[corral.Site]{}, visits.Entry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
 			if err := isFree(tx, site); err != nil {
@@ -53,15 +56,6 @@ func (h *siteHandlers) create(c *rest.Call) error {
 			return tx.CreateSite(site)
 		})
 	})
-}
-
-// mayReach refuses a contact that is not for who asks.
-func mayReach(c *rest.Call, contact string) error {
-	to, err := gridsite.ParseContact(contact)
-	if err != nil {
-		return err
-	}
-	return access.CheckContact(c.Caller(), "contact", to.Transport, to.User)
 }
 
 // isFree refuses a site with the name of another, or with a root in or around another's: a cleanup job removes all that
@@ -133,7 +127,8 @@ func (v visitor) facts(ctx context.Context, site corral.Site) (*corral.SiteFacts
 
 // checkSet checks a change of a site. For options that change it asks the site what they would give: what the user may
 // have depends on account and QOS. It returns those facts, nil if the options stay; what was seen of a node stays true.
-func (v visitor) checkSet(ctx context.Context, site corral.Site, in api.SetSite) (*corral.SiteFacts, error) {
+func (v visitor) checkSet(ctx context.Context, who access.Caller, site corral.Site,
+	in api.SetSite) (*corral.SiteFacts, error) {
 	before := site
 	if said := request.Set(&site, in); len(said) == 0 {
 		return nil, corral.ErrorAt(corral.Invalid, "body", "nothing to change is in it")
@@ -145,6 +140,9 @@ func (v visitor) checkSet(ctx context.Context, site corral.Site, in api.SetSite)
 		return nil, err
 	}
 	if err := request.CheckOptions(site); err != nil || reflect.DeepEqual(before.BatchOptions, site.BatchOptions) {
+		return nil, err
+	}
+	if err := v.visits.May(who, time.Now()); err != nil {
 		return nil, err
 	}
 	// A host key that is new by now is not accepted on the quiet: the site had another when it was created.
@@ -201,9 +199,12 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[api.Probe]{}, err
 		}
-		p, err := h.visitor.look(ctx, site, cluster)
+		var p api.Probe
+		if err = h.visitor.visits.May(c.Caller(), time.Now()); err == nil {
+			p, err = h.visitor.look(ctx, site, cluster)
+		}
 		if err != nil {
-			return rest.Step[api.Probe]{}, entry(err)
+			return rest.Step[api.Probe]{}, visits.Entry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (api.Probe, error) {
 			for _, said := range p.Words() {
@@ -254,25 +255,4 @@ func probed(tx *store.Tx, site corral.Site, in api.NewProbe) (cluster corral.Clu
 		err = corral.ErrorAt(corral.Conflict, "site", "site %s is %s, not %s", site.Name, site.State, corral.SiteReady)
 	}
 	return cluster, err
-}
-
-// entry is the error of a site that did not let corrald in, at the field that would help. A site that does not answer
-// is told by a status of its own: corrald itself is well, and repeating the request at once, as clients do after a
-// 503, would be of no use.
-func entry(err error) error {
-	var key *gridsite.HostKeyError
-	var login *gridsite.LoginError
-	switch {
-	case errors.As(err, &key) && key.Problem == gridsite.HostKeyUnknown:
-		return corral.ErrorAt(corral.Forbidden, "accept_host_key", "%w", key)
-	case errors.As(err, &key):
-		return corral.ErrorAt(corral.Forbidden, "contact", "%w", key)
-	case errors.As(err, &login) && login.Answerable:
-		return corral.ErrorAt(corral.Forbidden, "login", "%w", login)
-	case errors.As(err, &login):
-		return corral.ErrorAt(corral.Forbidden, "contact", "%w", login)
-	case corral.KindOf(err) == corral.Unavailable:
-		return rest.WithStatus(http.StatusBadGateway, err)
-	}
-	return err
 }

@@ -39,6 +39,9 @@ func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
 	err := clusters.free(t, func(other corral.Cluster) error {
 		return corral.Errorf(corral.Conflict, "cluster %q exists already, with id %d", c.Name, other.ID)
 	}, "owner = ? and name = ? and state <> 'DELETED'", c.Owner, c.Name)
+	if err == nil {
+		err = t.Room("clusters", c.Owner, 1)
+	}
 	if err != nil {
 		return corral.Cluster{}, err
 	}

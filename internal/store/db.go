@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/fault"
 )
 
@@ -57,6 +58,7 @@ type DB struct {
 	onAct     func(Act)   // nil: none is told of
 	places    []place     // of its files, which must not move; see Guard
 	checking  *inspection // that Open did not wait for
+	most      access.Most // how many objects an owner may have
 
 	mu      sync.Mutex                // guards what follows
 	waiting map[Subject]chan struct{} // closed and removed by a Write that changes the subject
@@ -180,7 +182,7 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*wo
 	}
 	defer tx.Rollback() // does nothing after the commit
 	// Every row and every entry of the history gets this one time and this one actor.
-	w := &work{ctx: ctx, tx: tx, now: now, actor: actor, touched: map[Subject]bool{}}
+	w := &work{ctx: ctx, tx: tx, now: now, most: d.most, actor: actor, touched: map[Subject]bool{}}
 	if err := fn(w); err != nil {
 		return err
 	}

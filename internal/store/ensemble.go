@@ -48,6 +48,9 @@ func (t *Tx) CreateEnsemble(e record.Ensemble) (record.Ensemble, error) {
 				"another cluster", c.Name, other.ID)
 		}, "cluster_id = ? and state in ('RUNNING', 'ENDING')", e.Cluster)
 	}
+	if err == nil {
+		err = t.Room("ensembles", e.Owner, 1)
+	}
 	if err != nil {
 		return record.Ensemble{}, err
 	}

@@ -123,6 +123,9 @@ func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
 	if err != nil {
 		return corral.Glidein{}, err
 	}
+	if err := t.Room("glideins", g.Owner, 1); err != nil {
+		return corral.Glidein{}, err
+	}
 	if g, err = site.NewGlidein(cluster, g, t.now); err != nil {
 		return corral.Glidein{}, err
 	}

@@ -98,3 +98,12 @@ func (t *Tx) keep(key OnceKey, a Answer) error {
 	}
 	return nil
 }
+
+// HasAnswered reports whether an answer is kept under a key of an actor, to whatever request.
+func (t *Tx) HasAnswered(actor, key string) (known bool, err error) {
+	err = t.row("select exists (select 1 from answers where actor = ? and key = ?)", []any{actor, key}, &known)
+	if err != nil {
+		return false, fmt.Errorf("looking up key %q: %w", key, err)
+	}
+	return known, nil
+}

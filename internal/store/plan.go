@@ -49,6 +49,9 @@ func (t *Tx) CreatePlan(p corral.Plan) (corral.Plan, error) {
 			_, err = t.usableSite(p.Owner, site)
 		}
 	}
+	if err == nil {
+		err = t.Room("plans", p.Owner, 1)
+	}
 	if err != nil {
 		return corral.Plan{}, err
 	}

@@ -39,6 +39,9 @@ func (t *Tx) CreateProfile(p corral.Profile) (corral.Profile, error) {
 		return corral.Errorf(corral.Conflict, "profile %q is there already, with id %d: merge into it, or remove it",
 			other.Name, other.ID)
 	}, "owner = ? and name = ? and state <> 'DELETED'", p.Owner, p.Name)
+	if err == nil {
+		err = t.Room("profiles", p.Owner, 1)
+	}
 	if err != nil {
 		return corral.Profile{}, err
 	}

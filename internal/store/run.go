@@ -74,6 +74,9 @@ func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
 	err = runs.free(t, func(other corral.Run) error {
 		return corral.Errorf(corral.Conflict, "directory %s is that of run %d", r.Dir, other.ID)
 	}, "dir = ? and state <> 'DELETED'", r.Dir)
+	if err == nil && t.actor != Actor { // the runs of an ensemble were accepted with it
+		err = cmp.Or(t.Room("runs-open", r.Owner, 1), t.Room("runs", r.Owner, 1))
+	}
 	if err != nil {
 		return corral.Run{}, err
 	}

@@ -360,6 +360,8 @@ CREATE INDEX answers_age on answers (at_ms);
 
 CREATE UNIQUE INDEX clusters_name on clusters (owner, name) where state <> 'DELETED';
 
+CREATE INDEX ensembles_kept on ensembles (owner, state) where state <> 'DELETED';
+
 CREATE INDEX ensembles_open on ensembles (id) where state in ('RUNNING', 'ENDING');
 
 CREATE INDEX glideins_cluster on glideins (cluster_id) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
@@ -368,6 +370,8 @@ CREATE INDEX glideins_live on glideins (
 	site_id,
 	case when state = 'WAITING' and follows_id is null then coalesce(min(not_before_at_ms, coalesce(resubmit_deadline_at_ms, not_before_at_ms)), 0) else 0 end
 ) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
+
+CREATE INDEX glideins_open on glideins (owner, state) where state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING');
 
 CREATE INDEX glideins_owner on glideins (owner);
 
@@ -399,6 +403,8 @@ CREATE UNIQUE INDEX mirrors_url on mirrors (url) where state <> 'DELETED';
 
 CREATE UNIQUE INDEX packages_digest on packages (digest) where state <> 'DELETED';
 
+CREATE INDEX plans_kept on plans (owner, state) where state <> 'DELETED';
+
 CREATE INDEX plans_provisioned on plans (id) where state = 'PROVISIONED';
 
 CREATE INDEX pool_tokens_job on pool_tokens (job_id);
@@ -412,6 +418,8 @@ CREATE UNIQUE INDEX profiles_name on profiles (owner, name) where state <> 'DELE
 CREATE INDEX replicas_package on replicas (package_id);
 
 CREATE UNIQUE INDEX runs_dir on runs (dir) where state <> 'DELETED';
+
+CREATE INDEX runs_kept on runs (owner, state) where state <> 'DELETED';
 
 CREATE INDEX runs_live on runs (cluster_id) where state in ('RUNNING', 'CANCELLING');
 

@@ -338,6 +338,15 @@ func TestLiveListsUseAnIndex(t *testing.T) {
 		{"select * from glideins where json_extract(labels, '$.plan') = '1' and state <> 'DELETED' order by id", "glideins_plan"},
 		{"select * from runs where json_extract(labels, '$.plan') = '1' and state <> 'DELETED' order by id", "runs_plan"},
 		{"select glidein_id, started_at_ms, ended_at_ms, hosts, labels from jobs join glideins on glideins.id = glidein_id where jobs.site_id = 1 and jobs.kind = 'pilot' and started_at_ms is not null", "COVERING INDEX jobs_holdings"},
+		{"select count(*) from sites where owner = 'a' and state <> 'DELETED'", "INDEX sites_name"},
+		{"select count(*) from clusters where owner = 'a' and state <> 'DELETED'", "INDEX clusters_name"},
+		{"select count(*) from glideins indexed by glideins_open where owner = 'a' and state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')", "COVERING INDEX glideins_open"},
+		{"select count(*) from runs indexed by runs_kept where owner = 'a' and state <> 'DELETED'", "COVERING INDEX runs_kept"},
+		{"select count(*) from runs indexed by runs_kept where owner = 'a' and state in ('RUNNING', 'CANCELLING') and state <> 'DELETED'", "COVERING INDEX runs_kept"},
+		{"select count(*) from plans where owner = 'a' and state <> 'DELETED'", "COVERING INDEX plans_kept"},
+		{"select count(*) from profiles where owner = 'a' and state <> 'DELETED'", "INDEX profiles_name"},
+		{"select count(*) from ensembles where owner = 'a' and state <> 'DELETED'", "COVERING INDEX ensembles_kept"},
+		{"select count(*) from tokens where owner = 'a' and state <> 'REVOKED' and (expires_at_ms is null or expires_at_ms > 1)", "INDEX tokens_name"},
 		{"select id, amount from glideins join reservations on glidein_id = id where site_id = 1 and state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')", "glideins_live"},
 	} {
 		var id, parent, unused int

@@ -45,6 +45,9 @@ func (t *Tx) CreateToken(k account.Token) (account.Token, error) {
 			return corral.ErrorAt(corral.Conflict, "digest", "a token has it already: make another text")
 		}, "digest = ?", k.Digest)
 	}
+	if err == nil {
+		err = t.Room("tokens", k.Owner, 1)
+	}
 	if err != nil {
 		return account.Token{}, err
 	}

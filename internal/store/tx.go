@@ -10,6 +10,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/access"
 )
 
 // A Tx is one transaction. It belongs to the goroutine that runs the function it was given to.
@@ -29,6 +30,7 @@ type work struct {
 	tx      *sql.Tx
 	now     time.Time
 	actor   string
+	most    access.Most // how many objects an owner may have
 	wrote   bool
 	why     string           // something is created, in its history
 	acts    []Act            // of corrald itself

@@ -28,6 +28,9 @@ type Config struct {
 	// site cannot join the cluster.
 	Where   func(tx *store.Tx, owner string, in api.NewGlidein) (corral.Site, corral.Cluster, error)
 	CanJoin func(ctx context.Context, owner string, in api.NewGlidein) error
+
+	// Ahead refuses a request by what comes before the workflows in it.
+	Ahead func(*rest.Call, rest.Head) error
 }
 
 // Handlers answer requests about ensembles. Workflows are read, and what decides is chosen, outside of any transaction;
@@ -57,7 +60,8 @@ func New(a *rest.Adapter, cfg Config) *Handlers {
 func (h *Handlers) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/ensembles", h.list, "all", "after", "limit"),
-		rest.Post("/v1/ensembles", h.create).WithBody(api.MaxRunBody), // the workflows are in it
+		rest.Post("/v1/ensembles", h.create).WithBody(api.MaxRunBody). // the workflows are in it
+										Ahead(h.Adapter, h.cfg.Ahead),
 		rest.Get("/v1/ensembles/:id", h.Get, "wait", "timeout_s"),
 		rest.Delete("/v1/ensembles/:id", h.remove),
 		rest.Post("/v1/ensembles/:id/cancel", h.cancel),

@@ -35,12 +35,18 @@ func New(runs *run.Manager, of rest.Resource[corral.Run]) *Handlers {
 func (h *Handlers) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/runs/:id/tasks", h.list, "after", "limit", "state", "since", "task", "wait", "timeout_s"),
-		rest.Post("/v1/runs/:id/tasks", h.add).WithBody(api.MaxTaskBody),
+		rest.Post("/v1/runs/:id/tasks", h.add).WithBody(api.MaxTaskBody).Ahead(h.Adapter, h.ahead),
 		rest.Post("/v1/runs/:id/tasks/retry", h.ask((*run.Manager).RetryTasks)),
 		rest.Post("/v1/runs/:id/tasks/cancel", h.ask((*run.Manager).CancelTasks)),
 		rest.Get("/v1/runs/:id/tasks/:task/log", h.log, "file", "after", "last", "timeout_s"),
 		rest.Post("/v1/runs/:id/output", h.output, "timeout_s"),
 	}
+}
+
+// ahead refuses tasks for a run that is not there before they are read.
+func (h *Handlers) ahead(c *rest.Call, _ rest.Head) error {
+	_, err := h.Load(c.Context(), c)
+	return err
 }
 
 // add adds tasks to an open run. They are in its journal, with the key of the request, before the answer is kept: a

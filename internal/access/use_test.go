@@ -1,0 +1,125 @@
+package access
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A request is one that an owner has under way, with the bytes held for it.
+type request struct {
+	owner string
+	held  int64
+}
+
+// A deed is what somebody does to the limits: it begins a request, sends more of one, or ends one.
+type deed struct {
+	owner  string
+	kind   int // 0: begin, 1: more of the body, 2: end
+	bytes  int64
+	which  int
+	passes time.Duration // before
+}
+
+func deeds(t *rapid.T) []deed {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) deed {
+		return deed{
+			owner: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "owner"), kind: rapid.IntRange(0, 2).Draw(t, "kind"),
+			bytes: rapid.Int64Range(0, 500).Draw(t, "bytes"), which: rapid.IntRange(0, 9).Draw(t, "which"),
+			passes: time.Duration(rapid.IntRange(0, 2000).Draw(t, "passes")) * time.Millisecond,
+		}
+	}), 1, 80).Draw(t, "deeds")
+}
+
+// played returns what the deeds of one owner came to, and what it uses afterwards. Those of others are done as well,
+// unless alone.
+func played(t *rapid.T, l Limits, all []deed, of string, alone bool) (outcomes []string, use Use) {
+	used, open := map[string]Use{}, []request{}
+	now := time.Unix(1_000_000, 0)
+	for _, d := range all {
+		now = now.Add(d.passes)
+		if alone && d.owner != of {
+			continue
+		}
+		own := slices.DeleteFunc(slices.Clone(open), func(r request) bool { return r.owner != d.owner })
+		outcome := "nothing to do"
+		var err error
+		switch {
+		case d.kind == 0:
+			if used[d.owner], err = used[d.owner].Enter(now, d.owner, d.bytes, l); err == nil {
+				open = append(open, request{d.owner, d.bytes})
+			}
+			outcome = said(t, err)
+		case len(own) > 0:
+			r := own[d.which%len(own)]
+			i := slices.Index(open, r)
+			if d.kind == 2 {
+				used[d.owner], open = used[d.owner].Leave(r.held), slices.Delete(open, i, i+1)
+				outcome = "ended"
+				break
+			}
+			if used[d.owner], err = used[d.owner].Hold(d.owner, r.held, d.bytes, l); err == nil {
+				open[i].held += d.bytes
+			}
+			outcome = said(t, err)
+		}
+		if d.owner == of {
+			outcomes = append(outcomes, outcome)
+		}
+		check(t, l, used[d.owner], open, d.owner)
+	}
+	return outcomes, used[of]
+}
+
+// said is the outcome of something that may be refused: as Unavailable, with a wait.
+func said(t *rapid.T, err error) string {
+	if err == nil {
+		return "let in"
+	}
+	var early *TooMany
+	if !errors.As(err, &early) || early.Wait <= 0 || corral.KindOf(err) != corral.Unavailable {
+		t.Fatalf("refused by %v", err)
+	}
+	return err.Error()
+}
+
+// check holds a use against what is open, and against the limits.
+func check(t *rapid.T, l Limits, u Use, open []request, owner string) {
+	var n int
+	var held, largest int64
+	for _, r := range open {
+		if r.owner == owner {
+			n, held, largest = n+1, held+r.held, max(largest, r.held)
+		}
+	}
+	if u.requests != n || u.bodies != held {
+		t.Fatalf("%s uses %+v, and %d requests with %d bytes are open", owner, u, n, held)
+	}
+	if n > l.Requests || held > max(l.Bodies, largest) {
+		t.Fatalf("%s has %d requests with %d bytes, the largest %d, against %+v", owner, n, held, largest, l)
+	}
+}
+
+// Whatever two owners do, in whatever order: what one does never changes what the other is allowed, nor what it uses.
+func TestOwnersDoNotMeet(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := Limits{
+			Rate:     Rate{PerSecond: rapid.Float64Range(0.1, 5).Draw(t, "rate"), Burst: rapid.IntRange(1, 6).Draw(t, "burst")},
+			Requests: rapid.IntRange(1, 6).Draw(t, "requests"), Bodies: rapid.Int64Range(100, 1500).Draw(t, "bodies"),
+		}
+		all := deeds(t)
+		for _, of := range []string{"ann", "bob"} {
+			both, used := played(t, l, all, of, false)
+			alone, usedAlone := played(t, l, all, of, true)
+			if !slices.Equal(both, alone) || used != usedAlone {
+				t.Fatalf("%s beside the other: %q, %+v; alone: %q, %+v", of, both, used, alone, usedAlone)
+			}
+		}
+	})
+}

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/corral-pilot/corral/internal/access"
+)
+
+// countOf has, for each of access.Quotas, the query that counts what an owner has. Each reads an index alone, or few
+// rows; where SQLite would rather read that of all rows of an owner, the query names it. The time, where it matters, is
+// the second argument.
+var countOf = map[string]string{
+	"sites":    "select count(*) from sites where owner = ? and state <> 'DELETED'",
+	"clusters": "select count(*) from clusters where owner = ? and state <> 'DELETED'",
+	"glideins": "select count(*) from glideins indexed by glideins_open " +
+		"where owner = ? and state in ('NEW', 'WAITING', 'ACTIVE', 'REMOVING')",
+	"runs": "select count(*) from runs indexed by runs_kept where owner = ? and state <> 'DELETED'",
+	"runs-open": "select count(*) from runs indexed by runs_kept " +
+		"where owner = ? and state in ('RUNNING', 'CANCELLING') and state <> 'DELETED'",
+	"plans":     "select count(*) from plans where owner = ? and state <> 'DELETED'",
+	"profiles":  "select count(*) from profiles where owner = ? and state <> 'DELETED'",
+	"ensembles": "select count(*) from ensembles where owner = ? and state <> 'DELETED'",
+	"tokens": "select count(*) from tokens where owner = ? and state <> 'REVOKED' and " +
+		"(expires_at_ms is null or expires_at_ms > ?)",
+}
+
+// Limit bounds how many objects an owner may have from now on: what is there stays. It is called before the first
+// transaction. Without it there is no limit.
+func (d *DB) Limit(most access.Most) { d.most = most }
+
+// Room returns a Forbidden error if more objects would be more than an owner may have. Whatever creates an object asks
+// in the same transaction, so that two requests at once cannot both have the last place.
+func (t *Tx) Room(quota, owner string, more int) error {
+	if t.most[quota] <= 0 || access.Unlimited(owner) {
+		return nil
+	}
+	args := []any{owner}
+	if quota == "tokens" {
+		args = append(args, t.now.UnixMilli())
+	}
+	var has int
+	if err := t.row(countOf[quota], args, &has); err != nil {
+		return fmt.Errorf("counting the %s of %s: %w", quota, owner, err)
+	}
+	return t.most.Check(quota, owner, has, more)
+}

@@ -1,0 +1,153 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
+	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
+)
+
+// makers make one more object of each of access.Quotas for an owner, the nth.
+func (w *world) makers() map[string]func(tx *store.Tx, owner string, n int) error {
+	return map[string]func(tx *store.Tx, owner string, n int) error{
+		"sites": func(tx *store.Tx, owner string, n int) error {
+			s := newSite(fmt.Sprint("s", n))
+			s.Owner = owner
+			return store.Done(tx.CreateSite(s))
+		},
+		"clusters": func(tx *store.Tx, owner string, n int) error {
+			return store.Done(tx.CreateCluster(corral.Cluster{Name: fmt.Sprint("c", n), Owner: owner, Kind: corral.Embedded}))
+		},
+		"glideins": func(tx *store.Tx, owner string, _ int) error {
+			g := w.newGlidein()
+			g.Owner = owner
+			return store.Done(tx.CreateGlidein(g))
+		},
+		"runs": func(tx *store.Tx, owner string, n int) error {
+			r := w.newRun(fmt.Sprint("/runs/", owner, n))
+			r.Owner = owner
+			r, err := tx.CreateRun(r)
+			if err == nil {
+				_, err = tx.MoveRun(r.ID, corral.RunFail, "")
+			}
+			return err
+		},
+		"runs-open": func(tx *store.Tx, owner string, n int) error {
+			r := w.newRun(fmt.Sprint("/runs/open/", owner, n))
+			r.Owner = owner
+			return store.Done(tx.CreateRun(r))
+		},
+		"plans": func(tx *store.Tx, owner string, _ int) error {
+			p := w.newPlan()
+			p.Owner = owner
+			return store.Done(tx.CreatePlan(p))
+		},
+		"profiles": func(tx *store.Tx, owner string, n int) error {
+			return store.Done(tx.CreateProfile(newProfile(owner, fmt.Sprint("p", n))))
+		},
+		"ensembles": func(tx *store.Tx, owner string, n int) error {
+			c, err := tx.CreateCluster(corral.Cluster{Name: fmt.Sprint("e", n), Owner: owner, Kind: corral.Embedded})
+			if err != nil {
+				return err
+			}
+			e := w.newEnsemble(fmt.Sprint(owner, n))
+			e.Owner, e.Cluster = owner, c.ID
+			return store.Done(tx.CreateEnsemble(e))
+		},
+		"tokens": func(tx *store.Tx, owner string, n int) error {
+			return store.Done(tx.CreateToken(account.Token{Owner: owner, Name: fmt.Sprint("t", n), Role: account.RoleUser,
+				Digest: account.TokenDigest(fmt.Sprint(owner, n))}))
+		},
+	}
+}
+
+// Of each kind of object an owner may have so many, whoever else has some; the refusal says how many there are and what
+// makes room. corrald's own user has no limit.
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	for _, q := range access.Quotas {
+		t.Run(q.Name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.db.Limit(access.Most{q.Name: 2})
+			makes := w.makers()[q.Name]
+			if makes == nil {
+				t.Fatalf("the test makes no %s", q.Name)
+			}
+			asks := func(owner string, n int) error {
+				ctx := access.With(t.Context(), access.Caller{Name: owner, Role: account.RoleAdministrator})
+				return storetest.All(w.db).Write(ctx, owner, func(tx *store.Tx) error { return makes(tx, owner, n) })
+			}
+			for n := range 2 {
+				for _, owner := range []string{"ann", "bob", access.LocalName} {
+					if err := asks(owner, n); err != nil {
+						t.Fatalf("number %d of %s: %v", n, owner, err)
+					}
+				}
+			}
+			err := asks("ann", 2)
+			want := fmt.Sprintf("ann has 2 %s, and an owner may have 2 (--max-%s): `%s` makes room", q.What, q.Name, q.Room)
+			if corral.KindOf(err) != corral.Forbidden || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("the third of ann: %v, want %s", err, want)
+			}
+			if err := asks(access.LocalName, 2); err != nil {
+				t.Errorf("the third of corrald's own user: %v", err)
+			}
+		})
+	}
+}
+
+// What is over, removed or expired counts no more.
+func TestQuotasMakeRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.db.Limit(access.Most{"tokens": 1, "runs-open": 1, "glideins": 1})
+	ctx := access.With(t.Context(), access.Caller{Name: "ann", Role: account.RoleAdministrator})
+	err := storetest.All(w.db).Write(ctx, "ann", func(tx *store.Tx) error {
+		for n := range 3 {
+			k := account.Token{Owner: "ann", Name: fmt.Sprint("t", n), Role: account.RoleUser, Digest: account.TokenDigest(fmt.Sprint(n)), ExpiresAt: tx.Now().Add(-time.Second)}
+			if n == 2 {
+				k.ExpiresAt = time.Time{}
+			}
+			k, err := tx.CreateToken(k)
+			if err != nil {
+				return err
+			}
+			if n == 2 {
+				if _, err := tx.RevokeToken(k.ID, ""); err != nil {
+					return err
+				}
+				k.Name, k.Digest = "t3", account.TokenDigest("t3")
+				if _, err := tx.CreateToken(k); err != nil {
+					return err
+				}
+			}
+			r := w.newRun(fmt.Sprint("/runs/", n))
+			r.Owner = "ann"
+			if r, err = tx.CreateRun(r); err == nil {
+				_, err = tx.MoveRun(r.ID, corral.RunFail, "")
+			}
+			if err != nil {
+				return err
+			}
+			g := w.newGlidein()
+			g.Owner = "ann"
+			if g, err = tx.CreateGlidein(g); err == nil {
+				_, err = tx.AskGlidein(g.ID, corral.AskCancel, "")
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
