@@ -105,9 +105,13 @@ func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.Pilot
 	return all, nil
 }
 
-// affordable returns pilots that are to be added, if the balances of their sites allow all of them. Else none are
-// added, which is said as a limit: the rest of the decision stands.
+// affordable returns pilots that are to be added, if the balances of their sites allow all of them and their owner is
+// not suspended. Else none are added, which is said as a limit: the rest of the decision stands.
 func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []string, err error) {
+	refusal, err := c.tx.Refusal(c.sight.plan.Owner)
+	if err != nil || refusal != "" && len(pilots) > 0 {
+		return nil, []string{refusal}, err
+	}
 	err = afford(c.tx, c.sight.plan.ID, pilots)
 	switch corral.KindOf(err) {
 	case corral.Conflict, corral.Unsatisfiable:

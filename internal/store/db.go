@@ -29,7 +29,8 @@
 // list selects). Who wants to hear of every object that changes: watch.go. Glideins with endless attempts are read in
 // brief: brief.go.
 // Requests that may come twice: once.go. What is too long for a row is a file beside the database: schedule.go. Copies
-// that are made while corrald works: snapshot.go.
+// that are made while corrald works: snapshot.go. What was revoked, and stays so whatever backup is put back:
+// revoked.go.
 package store
 
 import (
@@ -53,7 +54,8 @@ type DB struct {
 	writer *sql.DB // exactly one connection: SQLite has one writer, so queue for it here, not by busy errors
 	reader *sql.DB
 
-	schedules string // folder of those that are too long for a row
+	schedules string       // folder of those that are too long for a row
+	revoked   *revocations // beside the file
 
 	mu      sync.Mutex                // guards what follows
 	waiting map[Subject]chan struct{} // closed and removed by a Write that changes the subject
@@ -108,7 +110,11 @@ func (d *DB) open(ctx context.Context, path string) error {
 		return err
 	}
 	d.reader = pool(path, readers, "_pragma=query_only(1)")
-	return errors.Join(d.sweepNew(), d.SweepSchedules(ctx))
+	var err error
+	if d.revoked, err = readRevocations(RevokedOf(path)); err != nil {
+		return err
+	}
+	return errors.Join(d.sweepNew(), d.SweepSchedules(ctx), d.heedList(ctx))
 }
 
 // private makes sure that there is a file at path that only this user may read: it holds digests of
@@ -142,7 +148,7 @@ func (d *DB) Close() error {
 			errs = append(errs, p.Close())
 		}
 	}
-	return errors.Join(append(errs, d.lock.Close())...)
+	return errors.Join(append(errs, d.revoked.close(), d.lock.Close())...)
 }
 
 // View calls fn with a picture of the database that no Write changes meanwhile. It returns fn's error
@@ -158,7 +164,7 @@ func (d *DB) view(ctx context.Context, now time.Time, fn func(*Tx) error) error 
 		return corral.Errorf(corral.Unavailable, "beginning to read the database: %w", err)
 	}
 	defer tx.Rollback() // nothing to keep: its error says nothing that matters
-	t := &Tx{ctx: ctx, tx: tx, now: now}
+	t := &Tx{ctx: ctx, tx: tx, now: now, revoked: d.revoked}
 	t.asked(ctx)
 	return fn(t)
 }
@@ -184,13 +190,16 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*Tx
 	}
 	defer tx.Rollback() // does nothing after the commit
 	// Every row and every entry of the history gets this one time and this one actor.
-	t := &Tx{ctx: ctx, tx: tx, now: now, actor: actor, touched: map[Subject]bool{}}
+	t := &Tx{ctx: ctx, tx: tx, now: now, actor: actor, touched: map[Subject]bool{}, revoked: d.revoked}
 	t.asked(ctx)
 	if err := fn(t); err != nil {
 		return err
 	}
 	if t.broken != nil {
 		return fmt.Errorf("committing after a failure: %w", t.broken)
+	}
+	if err := d.revoked.append(t.lines); err != nil {
+		return corral.Errorf(corral.Unavailable, "committing to the database: %w", err)
 	}
 	commit := func(context.Context) error { return tx.Commit() }
 	if err := fault.Do(ctx, fault.StoreWrite, commit); err != nil {

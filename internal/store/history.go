@@ -78,6 +78,7 @@ var stateful = map[string]string{
 	corral.ObjectProfile:  profiles.name,
 	corral.ObjectToken:    tokens.name,
 	corral.ObjectEnsemble: ensembles.name,
+	corral.ObjectOwner:    owners.name,
 }
 
 // stateOf returns the state of an object of any kind.

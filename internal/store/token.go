@@ -1,6 +1,9 @@
 package store
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/account"
 )
@@ -25,23 +28,33 @@ var tokens = table[account.Token]{
 			{"expires_at_ms", at(&t.ExpiresAt)},
 			{"created_at_ms", at(&t.CreatedAt)},
 			{"updated_at_ms", at(&t.UpdatedAt)},
+			{"parent_id", orNull(&t.Parent)},
 		}
 	},
 	about: func(t account.Token) []Subject { return []Subject{{corral.ObjectToken, int64(t.ID)}} },
 }
 
 // CreateToken stores k as VALID; its ID, State and times are set here. A Conflict error if its owner has a token of
-// that name that is not REVOKED, or if its text was ever another token's.
+// that name that is not REVOKED, or if its text was ever another token's. A Forbidden error if the token with which it
+// is made is REVOKED: it was meanwhile.
 func (t *Tx) CreateToken(k account.Token) (account.Token, error) {
-	err := tokens.free(t, func(other account.Token) error {
+	err := t.parentIn(k.Parent)
+	if err != nil {
+		return account.Token{}, err
+	}
+	err = tokens.free(t, func(other account.Token) error {
 		return corral.ErrorAt(corral.Conflict, "name",
 			"token %q of %s is there already, with id %d: revoke that first, "+
 				"or choose another name", other.Name, other.Owner, other.ID)
 	}, "owner = ? and name = ? and state <> 'REVOKED'", k.Owner, k.Name)
+	used := func(account.Token) error {
+		return corral.ErrorAt(corral.Conflict, "digest", "a token has it already, or had it: make another text")
+	}
 	if err == nil {
-		err = tokens.free(t, func(account.Token) error {
-			return corral.ErrorAt(corral.Conflict, "digest", "a token has it already: make another text")
-		}, "digest = ?", k.Digest)
+		err = tokens.free(t, used, "digest = ?", k.Digest)
+	}
+	if err == nil && t.revoked.has(k.Digest) {
+		err = used(k)
 	}
 	if err != nil {
 		return account.Token{}, err
@@ -50,12 +63,39 @@ func (t *Tx) CreateToken(k account.Token) (account.Token, error) {
 	return tokens.create(t, k, string(k.State))
 }
 
+// parentIn refuses to make a token with one that is not let in any more.
+func (t *Tx) parentIn(id account.TokenID) error {
+	if id == 0 {
+		return nil
+	}
+	var parent account.Token
+	err := Everywhere(t, func() (err error) {
+		parent, err = t.Token(id)
+		return err
+	})
+	if err == nil && parent.State != account.TokenValid {
+		err = corral.Errorf(corral.Forbidden, "the token %q was revoked: ask for another", parent.Name)
+	}
+	return err
+}
+
 // Token returns the token with this id, REVOKED or not.
-func (t *Tx) Token(id account.TokenID) (account.Token, error) { return tokens.one(t, id, "id = ?", id) }
+func (t *Tx) Token(id account.TokenID) (account.Token, error) {
+	return t.listed(tokens.one(t, id, "id = ?", id))
+}
 
 // TokenOf returns the token whose text has the digest, REVOKED and expired ones as well.
 func (t *Tx) TokenOf(digest string) (account.Token, error) {
-	return tokens.one(t, "of that text", "digest = ?", digest)
+	return t.listed(tokens.one(t, "of that text", "digest = ?", digest))
+}
+
+// listed is a token as it is to be taken: one that is in the list of what was revoked is REVOKED, also if its row could
+// not be written.
+func (t *Tx) listed(k account.Token, err error) (account.Token, error) {
+	if err == nil && k.State == account.TokenValid && t.revoked.has(k.Digest) {
+		k.State, k.Reason = account.TokenRevoked, listedReason
+	}
+	return k, err
 }
 
 // Tokens lists tokens; All: REVOKED ones, too.
@@ -68,13 +108,46 @@ func (t *Tx) Tokens(f Filter) ([]account.Token, error) {
 	return tokens.list(t, c)
 }
 
-// RevokeToken ends a token for good; one that is REVOKED stays as it is.
+// RevokeToken ends a token for good, and with it all that were made with it or with one of those. One that is REVOKED
+// stays as it is. Whoever has stolen a token may have made others with it, which is why they go, too.
 func (t *Tx) RevokeToken(id account.TokenID, reason string) (account.Token, error) {
-	k, err := t.Token(id)
-	if err != nil || k.State == account.TokenRevoked {
+	k, err := tokens.one(t, id, "id = ?", id)
+	if err != nil {
 		return k, err
 	}
+	if k, err = t.revoke(k, reason); err != nil {
+		return k, err
+	}
+	return k, Everywhere(t, func() error {
+		var c conditions
+		c.add(descendants, id)
+		c.add("state = 'VALID'")
+		made, err := tokens.list(t, c)
+		for _, child := range made {
+			if err == nil {
+				_, err = t.revoke(child, fmt.Sprintf("it was made with token %d (%s), or with one that was, which was "+
+					"revoked: %s", k.ID, k.Name, reason))
+			}
+		}
+		return err
+	})
+}
+
+// descendants are the tokens that were made with one, with those that were made with them, and so on.
+const descendants = `id in (
+	with recursive made(id) as (
+		select id from tokens where parent_id = ?
+		union select tokens.id from tokens join made on parent_id = made.id
+	)
+	select id from made)`
+
+// revoke ends one token, and has that written into the list beside the database.
+func (t *Tx) revoke(k account.Token, reason string) (account.Token, error) {
+	if k.State == account.TokenRevoked {
+		return k, nil
+	}
+	t.list(k.Digest, strconv.FormatInt(int64(k.ID), 10))
 	k.State, k.Reason, k.UpdatedAt = account.TokenRevoked, reason, t.after(k.UpdatedAt)
-	return k, tokens.save(t, k, corral.Entry{Object: corral.ObjectToken, Of: int64(id), Event: "revoke",
+	return k, tokens.save(t, k, corral.Entry{Object: corral.ObjectToken, Of: int64(k.ID), Event: "revoke",
 		From: string(account.TokenValid), To: string(k.State), Reason: reason})
 }

@@ -25,6 +25,8 @@ type Tx struct {
 	asker   string // who asks; "": corrald itself
 	wrote   bool
 	touched map[Subject]bool // what was written about
+	revoked *revocations     // the list beside the database
+	lines   []string         // that it is to get before the commit
 	broken  error            // the first failure of the database: a half-done method must not be committed
 }
 
