@@ -76,7 +76,8 @@ type Holdings struct {
 // Active reports whether the owner is served.
 func (o Owner) Active() bool { return o.State == OwnerActive }
 
-// Refusal says why nothing is done for the owner, and what cures that; "" if it is ACTIVE.
+// Refusal says why nothing is done for the owner, and what cures that; "" if it is ACTIVE. It is one sentence, which
+// the owner's requests are refused with, and which glideins, scales and plans that wait give as their reason.
 func (o Owner) Refusal() string {
 	var why string
 	switch o.State {

@@ -2,9 +2,10 @@
 //
 // The file is a tar archive, compressed. It has the database as it was at one moment; the schedules of its plans and
 // the workflows of its ensembles; the keys by which pilots, packages and nodes know this corrald; the ssh keys of its
-// users, if it has others than its own; the list of what was revoked; the keys and tokens of its HTCondor pools; and of each run that is not over the
-// workflow and the journal. Its last entry is a manifest with the digest of each other one: a file without a manifest
-// was not written to its end, and is refused. It has secrets in it, hence its mode, 0600.
+// users, if it has others than its own; the list of what was revoked; the keys and tokens of its HTCondor pools; and of
+// each run that is not over the workflow and the journal. Its last entry is a manifest with the digest of each other
+// one: a file without a manifest was not written to its end, and is refused. It has secrets in it, hence its mode,
+// 0600.
 //
 // # What makes it whole
 //

@@ -122,7 +122,9 @@ func (k *Keeper) write(ctx context.Context, o account.Owner, event string, n int
 	})
 }
 
-// stop ends what asks for new things: tokens that came back with a backup, scales, ensembles, plans.
+// stop ends what asks for new things: tokens that came back with a backup, scales, ensembles, plans. It uses the same
+// functions as the verbs for each of them, so that what they leave behind is the same: pilots of a scale or a plan are
+// asked to drain here, and are cancelled with all others a moment later.
 func (k *Keeper) stop(ctx context.Context, o account.Owner, s Step) error {
 	tokens, err := store.Read(ctx, k.DB, func(tx *store.Tx) (int, error) {
 		with, err := tx.Owner(o.Name)
@@ -170,7 +172,9 @@ func (k *Keeper) stop(ctx context.Context, o account.Owner, s Step) error {
 		}))
 }
 
-// cancel ends runs and pilots. A run that ended meanwhile is over.
+// cancel ends runs and pilots. A run that ended meanwhile is over. The line of the history follows the runs, as each is
+// cancelled in a transaction of its own; after a crash between the two the line is missing, and the runs' own histories
+// say what happened.
 func (k *Keeper) cancel(ctx context.Context, o account.Owner, s Step) error {
 	var errs []error
 	cancelled := 0
@@ -194,7 +198,8 @@ func (k *Keeper) cancel(ctx context.Context, o account.Owner, s Step) error {
 		}))...)
 }
 
-// remove has sites and clusters removed that nothing needs any more.
+// remove has sites and clusters removed that nothing needs any more. A site's removal is its cleanup job, an embedded
+// cluster is gone at once, and a pool of HTCondor's is taken down by what keeps it.
 func (k *Keeper) remove(ctx context.Context, o account.Owner, s Step) error {
 	return errors.Join(
 		k.write(ctx, o, "remove sites", len(s.Sites), func(tx *store.Tx) error {

@@ -44,7 +44,9 @@ func (t *Tx) Refusal(owner string) (string, error) {
 	return o.Refusal(), err
 }
 
-// serves refuses to make anything for an owner whose account is not ACTIVE.
+// serves refuses to make anything for an owner whose account is not ACTIVE. It is asked by the one function that stores
+// new rows, so that nothing that corrald does by itself can go round it: what would ask for new things looks at Refusal
+// before, and says why it waits.
 func (t *Tx) serves(owner string) error {
 	o, err := t.account(owner)
 	if err == nil && !o.Active() {
@@ -84,7 +86,8 @@ const everyOwner = `
 	union select owner from ensembles
 	union select owner from profiles`
 
-// Owners lists all owners by name. All: those that have ended, too.
+// Owners lists all owners by name, with what each has. All: those that have ended, too. It counts in tables without an
+// index for that, which is what one request of an administrator may cost.
 func (t *Tx) Owners(all bool) (list []account.Owner, err error) {
 	var names []string
 	err = t.rows("select owner from ("+everyOwner+") order by owner", nil, func(rows *sql.Rows) error {
@@ -209,7 +212,8 @@ type Belongings struct {
 	Clusters  []corral.Cluster
 }
 
-// Belongings reads what an owner has that is not over.
+// Belongings reads what an owner has that is not over: what an end has to remove, in whatever state it is. Glideins are
+// without their attempts, which do not matter for that.
 func (t *Tx) Belongings(owner string) (b Belongings, err error) {
 	of := func(state string) (c conditions) {
 		c.add("owner = ? and "+state, owner)

@@ -4,6 +4,11 @@ package store
 // rows of tokens back as they were when it was made; the file is never put back, so that a token that was revoked since
 // stays revoked, and an owner who was suspended or ended since stays so.
 //
+// The file is text, so that a person can look into it, and merge it with what is left of another machine's:
+//
+//	sha256:HEX TIME ID      the token with this digest, and this id, was revoked
+//	owner:NAME TIME STATE   the account of an owner was moved to this state; the last line about an owner counts
+//
 // A line is on the disk before the transaction is committed that makes it true. A crash between the two leaves a line
 // more than the rows say, and the next Open brings the rows to what the file says. The other way round a crash and a
 // backup together could bring a token back.
@@ -29,7 +34,8 @@ import (
 	"github.com/corral-pilot/corral/internal/input"
 )
 
-// RevokedOf is the file that lists what was revoked in the database at path.
+// RevokedOf is the file that lists what was revoked in the database at path. There is none before the first revocation,
+// and it is never removed while the database is there.
 func RevokedOf(path string) string { return path + ".revoked" }
 
 // maxRevoked bounds what is read of a list, in bytes: half a million tokens.
@@ -103,7 +109,9 @@ func (r *revocations) note(line string) error {
 	return nil
 }
 
-// append adds lines to the file and has them on the disk when it returns. After a failure the file is as it was.
+// append adds lines to the file and has them on the disk when it returns. After a failure the file is as it was, and the
+// append adds lines to the file and has them on the disk when it returns. After a failure the file is as it was, and
+// milliseconds, in the one write transaction; revocations are rare.
 func (r *revocations) append(list []string) error {
 	if len(list) == 0 {
 		return nil
@@ -207,7 +215,9 @@ func (d *DB) heedList(ctx context.Context) error {
 const listedReason = "it was revoked before, as the list beside the database says: corrald had crashed, or a backup " +
 	"was put back"
 
-// heedOwner suspends or ends an owner again.
+// heedOwner suspends or ends an owner again whose row says less than the list. A row that is stricter stays: an account
+// that was let in again after the backup was made has to be let in once more, which a person can do at any time. What a
+// backup brings back of an owner who was ended is removed by the worker that ends accounts, as it was before.
 func (t *Tx) heedOwner(name string, listed account.OwnerState) error {
 	o, err := t.Owner(name)
 	switch {

@@ -45,7 +45,8 @@ func (h *Handlers) Routes() []rest.Route {
 	}
 }
 
-// find finds an owner; of one whose account is being ended it says what that waits for.
+// find finds an owner; of one whose account is being ended it says what that waits for. Owners are named by their names
+// alone: most have no record, and so no id.
 func find(c *rest.Call, tx *store.Tx) (account.Owner, error) {
 	o, err := tx.Owner(c.Param("name"))
 	if err != nil || o.State != account.OwnerEnding {
@@ -68,7 +69,8 @@ func (h *Handlers) list(c *rest.Call) error {
 	})
 }
 
-// move changes the state of an account.
+// move changes the state of an account. It looks for the owner first: a name in which somebody has mistyped a letter is
+// not found, instead of getting an account of its own.
 func (h *Handlers) move(move account.OwnerMove) func(*rest.Call) error {
 	return func(c *rest.Call) error {
 		return rest.Change(h.Adapter, c,
