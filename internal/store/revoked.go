@@ -109,9 +109,9 @@ func (r *revocations) note(line string) error {
 	return nil
 }
 
-// append adds lines to the file and has them on the disk when it returns. After a failure the file is as it was, and the
 // append adds lines to the file and has them on the disk when it returns. After a failure the file is as it was, and
-// milliseconds, in the one write transaction; revocations are rare.
+// the transaction is not committed: a revocation that cannot be kept is answered as one that has failed. The sync costs
+// some milliseconds, in the one write transaction; revocations are rare.
 func (r *revocations) append(list []string) error {
 	if len(list) == 0 {
 		return nil
