@@ -9,6 +9,7 @@ import (
 const (
 	ObjectSite     = "site"
 	ObjectEnsemble = "ensemble"
+	ObjectOwner    = "owner"
 	ObjectGlidein  = "glidein"
 	ObjectJob      = "job"
 	ObjectCluster  = "cluster"

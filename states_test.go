@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/ensemble/record"
 )
 
@@ -34,6 +35,8 @@ func TestStatesPage(t *testing.T) {
 	drawMoves(&b, corral.PlanReady, corral.PlanMoves)
 	fmt.Fprint(&b, "\n## Ensemble\n\n")
 	drawMoves(&b, record.Running, record.Moves)
+	fmt.Fprint(&b, "\n## Owner\n\nAn owner without a record is ACTIVE.\n\n")
+	drawMoves(&b, account.OwnerActive, account.OwnerMoves)
 	fmt.Fprint(&b, glideinHead)
 	drawDerivations(&b)
 
@@ -56,9 +59,9 @@ const pageHead = `# States
 
 Written by ` + "`go test -run StatesPage -update .`" + ` from transition.go and Glidein.Derive: do not edit.
 
-Sites, clusters, jobs, runs, plans and ensembles change their state only by a move of the tables below; every other move is refused,
+Sites, clusters, jobs, runs, plans, ensembles and owners change their state only by a move of the tables below; every other move is refused,
 and the database has the same lists as a second fence. Each change leaves a row in the object's history.
-What each state means stands beside its constant in site.go, cluster.go, job.go, run.go, plan.go, ensemble/record and glidein.go.
+What each state means stands beside its constant in site.go, cluster.go, job.go, run.go, plan.go, ensemble/record, account/owner.go and glidein.go.
 `
 
 const glideinHead = `

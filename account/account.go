@@ -54,6 +54,10 @@ type Token struct {
 	Scopes []string `json:"scopes,omitempty"`
 	Grants []Grant  `json:"grants,omitempty"`
 
+	// Parent is the token with which this one was made; absent: it was made at corrald's own socket. Revoking a token
+	// revokes those made with it.
+	Parent TokenID `json:"parent_id,omitempty"`
+
 	State     TokenState `json:"state"`
 	Reason    string     `json:"reason,omitempty"`
 	ExpiresAt time.Time  `json:"expires_at,omitzero"` // absent: it does not expire

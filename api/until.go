@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/ensemble/record"
 )
 
@@ -118,6 +119,16 @@ func (u Until) Run(r corral.Run) Progress {
 func (u Until) Ensemble(e record.Ensemble) Progress {
 	return Progress{slices.Contains(u, string(e.State)), e.State == record.Ended || e.State == record.Deleted,
 		is(fmt.Sprintf("ensemble %d", e.ID), string(e.State), e.Reason)}
+}
+
+// Owner returns the progress of an owner whose account is being ended.
+func (u Until) Owner(o account.Owner) Progress {
+	reason := o.Reason
+	if len(o.WaitsFor) > 0 {
+		reason = "waits: " + strings.Join(o.WaitsFor, "; ")
+	}
+	return Progress{slices.Contains(u, string(o.State)), o.State != account.OwnerEnding,
+		is("the account "+o.Name, string(o.State), reason)}
 }
 
 func is(what, state, reason string) string {

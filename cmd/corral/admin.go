@@ -37,6 +37,7 @@ func adminCommand(p *printer) *cli.Command {
 			{Name: "restore", Flags: []cli.Flag{state(),
 				&cli.BoolFlag{Name: "force", Usage: "move a database that is there aside"}},
 				Action: func(c *cli.Context) error { return restore(c, p) }},
+			ownerCommand(p),
 		},
 	}
 }

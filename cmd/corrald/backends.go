@@ -55,6 +55,14 @@ func (w wallet) PublicKey(owner string) (string, error) {
 	return ssh.OwnKey(w.home(owner), "corral-"+owner)
 }
 
+// Forget deletes an owner's ssh key, and what the owner's sites are known by.
+func (w wallet) Forget(owner string) error {
+	if err := access.CheckName(owner); err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(w.home(owner), ".ssh"))
+}
+
 // backends are what this corrald speaks to sites with: a transport for each kind of contact, and a dialect for each of
 // corral.BatchSystems.
 func backends(lg *slog.Logger, keys wallet, allowed access.Contacts) gridsite.Backends {

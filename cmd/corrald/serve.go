@@ -27,6 +27,7 @@ import (
 	"github.com/corral-pilot/corral/internal/ensembles"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/owners"
 	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/reach"
@@ -135,6 +136,7 @@ func choresOf(lg *slog.Logger, db *store.DB, s settings, runs *run.Manager, clus
 		"revisions": provision.NewReviser(lg, db, runs, clusters, machineOf(s.cpus)).Run,
 		"ensembles": (&ensembles.Keeper{Log: lg, DB: db, Runs: runs, Workers: clusters, Machine: machineOf(s.cpus),
 			Shelf: ensembles.Shelf(s.layout.Ensembles())}).Run,
+		"owners":    (&owners.Keeper{Log: lg, DB: db, Runs: runs, Keys: s.wallet()}).Run,
 		"scales":    func(ctx context.Context) error { return scale.Keep(ctx, lg, db, clusters, machineOf(s.cpus)) },
 		"retention": func(ctx context.Context) error { return retain(ctx, lg, db, s) },
 	}

@@ -9,17 +9,18 @@ import (
 // layers lists every package, from the centre to the rim. A package imports from lower layers only,
 // never from its own. examples/lambda stands below the demo that shows it.
 var layers = [][]string{
-	{"account", "condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task", "internal/spelling"},
+	{"condor/classad", "condor/quote", "credential", "dag", "embedded", "internal/cgroup", "internal/descriptor", "internal/disk", "internal/fault", "internal/heap", "internal/input", "internal/netns", "internal/node", "internal/pause", "internal/proc", "internal/programs", "internal/resend", "internal/script", "internal/shell", "internal/slurm/notation", "internal/version", "internal/xdg", "resubmit", "sim/availability", "sim/chance", "task", "internal/spelling"},
 	{"condor", "condor/eventlog", "condor/transfer", "internal/datasets", "internal/slurm/step", "internal/slurm/submission", "sim/queue", root},
+	{"account"},
 	{"broker", "ensemble/record", "broker/relay", "clustering", "cost", "gridsite", "internal/access", "internal/execution", "internal/firstfit", "internal/hedge", "internal/matching", "internal/order", "internal/baseline", "internal/queueing", "internal/replica", "selection", "internal/runas", "internal/slurm/job", "internal/usage", "packages", "sim/lublin", "sim/swf", "workflow", "profile/trace", "internal/dbcheck"},
 	{"bench/peer", "embedded/wire", "gridsite/jobdir", "gridsite/local", "gridsite/ssh", "gridsite/survey", "internal/pilot/attempt", "internal/reconcile", "internal/store", "packages/htcondor", "plan", "profile", "staging", "workflow/array", "workflow/clustered", "workflow/dagman/submit", "workflow/dax", "workflow/makeflow", "workflow/wfformat", "internal/ptrace", "slot"},
 	{"api", "embedded/executor", "embedded/link", "ensemble", "gridsite/fork", "gridsite/headnode", "gridsite/slurm", "internal/depot", "internal/picture", "internal/pilot/process", "internal/pilot/sitejob", "internal/schedd/client", "internal/metrics", "internal/recorded", "internal/store/storetest", "plan/validator", "planner/bound", "planner/drawn", "internal/ranking", "selection/ads", "sim", "staging/ftp", "staging/sftp", "workflow/dagman/job", "sim/advertiser", "sim/market", "planner/slotted"},
 	{"embedded/parcel", "ensemble/drawn", "ensemble/recipe", "examples/lambda", "gridsite/gridsitetest", "internal/backup", "internal/central", "internal/follow", "internal/login", "internal/output", "internal/personal", "internal/report", "internal/request", "internal/slurm", "planner", "planner/baseline", "planner/dpds", "planner/spss", "workflow/dagman", "planner/besteffort", "planner/greedy", "planner/moga", "planner/virtual"},
 	{"bench/rig", "planner/portfolio", "embedded/dispatch", "embedded/worker", "internal/demo", "internal/rerun", "internal/pilot/condorworker", "internal/rest", "internal/scale", "planner/montecarlo", "planner/revision", "sim/cloud", "workflow/format"},
 	{"embedded/port", "internal/pilot", "internal/pilot/streamworker", "internal/provision", "internal/run", "internal/schedd", "internal/stream", "planner/rehearsal", "planner/algorithm"},
-	{"internal/condorpool", "internal/booking", "internal/ensembles", "internal/gate", "internal/prospect"},
+	{"internal/condorpool", "internal/booking", "internal/ensembles", "internal/gate", "internal/owners", "internal/prospect"},
 	{"internal/draft", "internal/reach"},
-	{"internal/events", "internal/server/ensembles", "internal/server/backlogs", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/visits", "internal/server/usages", "internal/siterelay"},
+	{"internal/events", "internal/server/ensembles", "internal/server/backlogs", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/visits", "internal/server/usages", "internal/siterelay", "internal/server/owners"},
 	{"internal/server"},
 	{"internal/engine"},
 	{"bench", "bench/ensembles", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "bench/traces", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e", "bench/slots"},
@@ -27,7 +28,6 @@ var layers = [][]string{
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
 var edges = map[string]map[string]string{
-	"account":             {},
 	"condor/classad":      {},
 	"condor/quote":        {},
 	"credential":          {},
@@ -168,6 +168,7 @@ var edges = map[string]map[string]string{
 	"cost":               {"internal/input": "bounds what it reads", root: "error kinds"},
 	"gridsite":           {"credential": "what a site let us in by", "internal/fault": "the door", "internal/shell": "commands to show", root: "the nouns, error kinds"},
 	"clustering":         {"dag": "levels, chains, labels", root: "how tasks become jobs"},
+	"account":            {root: "error kinds, moves, history"},
 	"internal/access":    {"account": "tokens, roles, grants", root: "error kinds"},
 	"internal/execution": {"dag": "ranks, frontier", "task": "causes", root: "counts and reports of runs, workers"},
 	"internal/matching":  {root: "resources"},
@@ -184,7 +185,7 @@ var edges = map[string]map[string]string{
 	"internal/usage":   {root: "ids of jobs"},
 	"internal/store": {
 		"internal/fault": "the door", "ensemble/record": "ensembles", "internal/dbcheck": "keeps what checks find",
-		"account": "tokens", "cost": "ledgers", "internal/access": "whose objects a transaction sees", "internal/disk": "locks the database",
+		"account": "tokens", "cost": "ledgers", "internal/access": "whose objects a transaction sees", "internal/disk": "locks the database", "internal/input": "bounds the list of what was revoked",
 		"internal/usage": "what was held and taken", root: "what it stores, and the rules by which it changes",
 	},
 	"packages": {"internal/input": "bounds archives", root: "platforms, error kinds"},
@@ -556,6 +557,15 @@ var edges = map[string]map[string]string{
 		"gridsite": "contacts, who is not let in", "internal/access": "what is allowed, and how often",
 		"internal/rest": "statuses", root: "error kinds",
 	},
+	"internal/owners": {
+		"internal/access": "for whom it works",
+		"account":         "owners", "ensemble/record": "ends ensembles", "internal/pause": "between looks", "internal/provision": "releases plans",
+		"internal/scale": "ends scales", "internal/store": "what they have", root: "sites, clusters, glideins, runs",
+	},
+	"internal/server/owners": {
+		"account": "owners", "api": "the contract", "internal/access": "whom nothing ends", "internal/owners": "what an end waits for",
+		"internal/rest": "answers requests", "internal/store": "keeps them", root: "error kinds",
+	},
 	"internal/server/tokens": {
 		"account": "tokens", "api": "the contract", "internal/access": "who may make which", "internal/request": "judges requests",
 		"internal/rest": "answers requests", "internal/store": "keeps them", root: "error kinds",
@@ -580,7 +590,8 @@ var edges = map[string]map[string]string{
 		"internal/ensembles": "where their workflows are", "internal/server/ensembles": "answers about ensembles",
 		"internal/access": "what a request may say of this host", "internal/server/profiles": "answers about profiles",
 		"internal/server/tokens": "answers about tokens", "internal/server/visits": "bounds visits",
-		"internal/events": "tells what changes", "internal/metrics": "answers Prometheus",
+		"internal/server/owners": "answers about owners",
+		"internal/events":        "tells what changes", "internal/metrics": "answers Prometheus",
 		"internal/server/usages": "adds up core-hours",
 		"api":                    "the contract", "condor": "where it can be", "gridsite": "contacts, whom a site does not let in",
 		"internal/depot": "the catalog", "internal/draft": "makes plans", "internal/gate": "who is registered",
@@ -662,7 +673,7 @@ var edges = map[string]map[string]string{
 	},
 	"cmd/corrald": {
 		"internal/spelling":  "which setting was meant",
-		"internal/ensembles": "carries ensembles out",
+		"internal/ensembles": "carries ensembles out", "internal/owners": "ends accounts",
 		"internal/fault":     "the door",
 		"internal/access":    "names of owners",
 		"internal/central":   "lets others in",

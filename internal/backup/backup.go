@@ -2,9 +2,10 @@
 //
 // The file is a tar archive, compressed. It has the database as it was at one moment; the schedules of its plans and
 // the workflows of its ensembles; the keys by which pilots, packages and nodes know this corrald; the ssh keys of its
-// users, if it has others than its own; the keys and tokens of its HTCondor pools; and of each run that is not over the
-// workflow and the journal. Its last entry is a manifest with the digest of each other one: a file without a manifest
-// was not written to its end, and is refused. It has secrets in it, hence its mode, 0600.
+// users, if it has others than its own; the list of what was revoked; the keys and tokens of its HTCondor pools; and of
+// each run that is not over the workflow and the journal. Its last entry is a manifest with the digest of each other
+// one: a file without a manifest was not written to its end, and is refused. It has secrets in it, hence its mode,
+// 0600.
 //
 // # What makes it whole
 //
@@ -121,7 +122,7 @@ func below(l xdg.Layout, name string) string {
 
 // keysOf lists what cannot be made again: whoever has the old one would be refused. Not all of it need be there.
 func keysOf(l xdg.Layout) ([]string, error) {
-	all := []string{l.Key(), l.PackageKey()}
+	all := []string{l.Key(), l.PackageKey(), store.RevokedOf(l.Database())}
 	for _, pattern := range []string{
 		filepath.Join(l.Certificate(), "*"),            // what pilots in queues expect to find, and where
 		filepath.Join(l.Owners(), "*", ".ssh", "id_*"), // by which corrald logs in for others

@@ -33,7 +33,8 @@ const maxManifest = 256 << 20
 // Restore puts back what the archive at name has. corrald must not run: its lock is held meanwhile. Everything is
 // unpacked and checked before anything changes. A database that is there is replaced only with force, and moved aside.
 //
-// The journal of a run that has one stays: it only grows, so it is as new as the archive's, or newer.
+// The journal of a run that has one stays: it only grows, so it is as new as the archive's, or newer. So does the list
+// of what was revoked, which gets the lines of the archive's that it lacks: a backup brings no token back.
 func Restore(ctx context.Context, l xdg.Layout, name string, force bool) (r api.Restored, err error) {
 	if err := ours(l.State); err != nil {
 		return r, err
@@ -70,6 +71,9 @@ func Restore(ctx context.Context, l xdg.Layout, name string, force bool) (r api.
 	aside := filepath.Join(l.State, time.Now().UTC().Format("replaced-20060102T150405.000"))
 	p := putter{layout: l, fresh: fresh, aside: aside}
 	if err := p.runs(&r); err != nil {
+		return r, err
+	}
+	if err := p.revoked(); err != nil {
 		return r, err
 	}
 	if r.Aside, err = p.state(r.Files); err != nil {
@@ -176,9 +180,9 @@ type putter struct {
 // Restore can be called again. The log of the old database goes with it, since it would be read as that of the new one.
 func (p *putter) state(files []api.BackupFile) (aside string, err error) {
 	names := make([]string, 0, len(files))
-	database := below(p.layout, p.layout.Database())
+	database, revoked := below(p.layout, p.layout.Database()), below(p.layout, store.RevokedOf(p.layout.Database()))
 	for _, f := range files {
-		if f.Name != database && strings.HasPrefix(f.Name, stateDir+"/") {
+		if f.Name != database && f.Name != revoked && strings.HasPrefix(f.Name, stateDir+"/") {
 			names = append(names, f.Name)
 		}
 	}
@@ -208,6 +212,13 @@ func (p *putter) state(files []api.BackupFile) (aside string, err error) {
 		return "", nil
 	}
 	return p.aside, nil
+}
+
+// revoked merges the archive's list of what was revoked into the one that is there. It comes before the database: a
+// corrald never opens that without the list.
+func (p *putter) revoked() error {
+	list := store.RevokedOf(p.layout.Database())
+	return store.MergeRevoked(list, filepath.Join(p.fresh, filepath.FromSlash(below(p.layout, list))))
 }
 
 // setAside moves a file of the state that is there to the same place below aside.

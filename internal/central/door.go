@@ -79,7 +79,8 @@ func scoped(c access.Caller) string {
 	return string(c.Role) + " with the scopes " + strings.Join(c.Scopes, ", ")
 }
 
-// caller finds out who sends a request; nil, with the reason: nobody that is known.
+// caller finds out who sends a request; nil, with the reason: nobody who is let in. Whether a token is good comes
+// before whether its owner's account is served, so that a token that was revoked learns nothing about the account.
 func (d *Door) caller(r *http.Request) (*access.Caller, error) {
 	given := r.Header.Values("Authorization")
 	if len(given) == 0 {
@@ -89,7 +90,7 @@ func (d *Door) caller(r *http.Request) (*access.Caller, error) {
 	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || !account.IsToken(text) {
 		return nil, corral.ErrorAt(corral.Unauthenticated, "Authorization", "that is not Bearer and a token")
 	}
-	t, err := d.db.TokenOf(r.Context(), account.TokenDigest(text))
+	t, refusal, err := d.db.TokenOf(r.Context(), account.TokenDigest(text))
 	if corral.KindOf(err) == corral.NotFound {
 		return nil, corral.ErrorAt(corral.Unauthenticated, "Authorization", "corrald does not know that token")
 	}
@@ -99,6 +100,9 @@ func (d *Door) caller(r *http.Request) (*access.Caller, error) {
 	caller, err := access.Of(t, time.Now())
 	if err != nil {
 		return nil, corral.ErrorAt(corral.Unauthenticated, "Authorization", "%w", err)
+	}
+	if refusal != "" {
+		return nil, corral.ErrorAt(corral.Forbidden, "Authorization", "%s", refusal)
 	}
 	return &caller, nil
 }

@@ -45,6 +45,8 @@ func (d Direction) Decide(s Sight) Decision {
 	case s.Closed != "":
 		x.Ending = s.Closed
 		return x
+	case s.Refusal != "": // nothing is begun or asked for, and what was begun goes on
+		return x
 	}
 	d.admit(&x, s, v)
 	if v.Over = x.idle(); v.Over {

@@ -183,6 +183,9 @@ func (c *carrier) sight(ctx context.Context) (s Sight, err error) {
 		case site.State.Closed():
 			s.Closed = fmt.Sprintf("its site %s is %s", site.Name, site.State)
 		}
+		if s.Refusal, err = tx.Refusal(s.Row.Owner); err != nil {
+			return err
+		}
 		labels := map[string]string{record.Label: strconv.FormatInt(int64(c.id), 10)}
 		s.Glideins, err = tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labels})
 		if err != nil {

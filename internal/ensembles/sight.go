@@ -29,6 +29,7 @@ type Sight struct {
 	Begun    time.Duration // what the tasks take that have not ended of workflows that were begun
 	Due      time.Duration // when to decide about pilots again
 	Closed   string        // why its site will never again take a pilot; "": it may
+	Refusal  string        // why nothing new is asked for on behalf of its owner; "": it may be
 }
 
 // since is an instant as the ensemble counts.

@@ -75,17 +75,25 @@ func (h *Hub) listen(a *rest.Adapter, c *rest.Call) error {
 	return nil
 }
 
-// stillIn reports, as an error, that the client's token was revoked or has expired since it was let in.
+// stillIn reports, as an error, that the client's token was revoked or has expired since it was let in, or that the
+// account was suspended.
 func (h *Hub) stillIn(c *rest.Call) error {
 	id := c.Caller().Token
 	if id == 0 { // it came through corrald's own socket
 		return nil
 	}
-	t, err := store.Read(c.Context(), h.db.Request(c.Context()), func(tx *store.Tx) (account.Token, error) {
-		return tx.Token(id)
+	var refusal string
+	t, err := store.Read(c.Context(), h.db.Request(c.Context()), func(tx *store.Tx) (t account.Token, err error) {
+		if t, err = tx.Token(id); err == nil {
+			refusal, err = tx.Refusal(t.Owner)
+		}
+		return t, err
 	})
 	if err == nil {
 		_, err = access.Of(t, time.Now())
+	}
+	if err == nil && refusal != "" {
+		err = corral.Errorf(corral.Forbidden, "%s", refusal)
 	}
 	return err
 }

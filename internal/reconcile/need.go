@@ -39,12 +39,16 @@ func (w World) lack(g corral.Glidein) corral.Lack {
 	return w.lacksOfCluster(g)
 }
 
-// keeps returns what keeps another attempt of g from being submitted: what it lacks, or a credential that has expired
-// or would not outlive it. The latter takes no retry and fails nothing: a new credential ends it.
+// keeps returns what keeps another attempt of g from being submitted: what it lacks, that its owner is suspended, or a
+// credential that has expired or would not outlive it. The latter two take no retry and fail nothing: an administrator
+// or a new credential ends them.
 func keeps(now time.Time, w World, g corral.Glidein) corral.Lack {
 	lack := w.lack(g)
 	if lack.Final || w.Site.State != corral.SiteReady {
 		return lack
+	}
+	if w.Suspended != "" {
+		return corral.Lack{Why: w.Suspended}
 	}
 	if why := credential.Refuses(now, w.Site.Credentials, time.Duration(g.Walltime)); why != "" {
 		return corral.Lack{Why: "site " + w.Site.Name + ": " + why}
@@ -64,6 +68,18 @@ func unlessExpired(now time.Time, w World, actions []Action) []Action {
 			return true
 		}
 		return false
+	})
+}
+
+// unlessSuspended leaves out setup jobs at a site of an owner who is suspended. Cleanup jobs are submitted: they only
+// take away.
+func unlessSuspended(w World, actions []Action) []Action {
+	if w.Suspended == "" {
+		return actions
+	}
+	return slices.DeleteFunc(actions, func(a Action) bool {
+		submit, ok := a.(Submit)
+		return ok && submit.Kind != corral.CleanupJob
 	})
 }
 

@@ -127,6 +127,39 @@ func TestDecideNoRelay(t *testing.T) {
 	}
 }
 
+// While its owner is suspended a site gets neither pilots nor setup jobs, and says so; what runs there goes on, and
+// what was removed is removed.
+func TestDecideSuspended(t *testing.T) {
+	t.Parallel()
+	const why = "the account ann is suspended"
+	forever := resubmit.Policy{Mode: resubmit.Forever}
+	waits, runs := glideinWith(forever), glideinWith(forever, corral.Job{ID: 1, Kind: corral.PilotJob, Glidein: 7, Number: 1, State: corral.JobRunning, StartedAt: t0})
+	for _, tt := range []struct {
+		site     corral.Site
+		glideins []corral.Glidein
+		active   string
+		want     string
+	}{
+		{corral.Site{State: corral.SiteReady}, []corral.Glidein{waits}, "submit pilot", "settle"},
+		{corral.Site{State: corral.SiteReady}, []corral.Glidein{runs}, "", ""},
+		{corral.Site{State: corral.SiteNew}, nil, "submit setup", ""},
+		{corral.Site{State: corral.SiteExiting, PackageDigest: digest}, nil, "submit cleanup", "submit cleanup"},
+	} {
+		w := World{Site: tt.site, Glideins: tt.glideins}
+		if got := strings.Join(kinds(Decide(t0, w)), " "); got != tt.active {
+			t.Errorf("site %s: %q, want %q", tt.site.State, got, tt.active)
+		}
+		w.Suspended = why
+		actions := Decide(t0, w)
+		if got := strings.Join(kinds(actions), " "); got != tt.want {
+			t.Errorf("site %s, suspended: %q, want %q", tt.site.State, got, tt.want)
+		}
+		if len(actions) == 1 && tt.want == "settle" && actions[0].(Settle).Lack.Why != why {
+			t.Errorf("it waits for %+v", actions[0])
+		}
+	}
+}
+
 // Setup jobs for packages of glideins are not the site's: it neither becomes READY by them nor fails.
 func TestPackagesOfGlideinsAreNotTheSites(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,8 @@ type World struct {
 	Hopeless map[corral.JobID]time.Time  // :: job that waits → since when its site has said that it never starts
 	NoRelay  map[corral.GlideinID]string // :: glidein that needs the site's relay → why that does not run
 
+	Suspended string // why nothing new is asked for on behalf of the site's owner; "": it may be
+
 	index *index // of the first block; nil before the first Apply
 }
 
@@ -149,7 +151,7 @@ func Decide(now time.Time, w World) []Action {
 	for _, g := range w.Glideins {
 		actions = append(actions, glidein(now, w, g, turns)...)
 	}
-	return unlessExpired(now, w, slices.Concat(actions, turns.submits, site(now, w)))
+	return unlessSuspended(w, unlessExpired(now, w, slices.Concat(actions, turns.submits, site(now, w))))
 }
 
 // site decides about the site itself, by its state. Each state has one thing to bring about: the setup job, the

@@ -98,6 +98,9 @@ func World(tx *store.Tx, id corral.SiteID) (w reconcile.World, err error) {
 	if w.Waits, err = waits(tx, id, w.Glideins...); err != nil {
 		return w, err
 	}
+	if w.Suspended, err = tx.Refusal(w.Site.Owner); err != nil {
+		return w, err
+	}
 	w.Jobs, err = tx.Jobs(store.JobFilter{Site: id, OfSite: true})
 	return w, err
 }

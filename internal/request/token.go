@@ -18,7 +18,7 @@ var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 func Token(in api.NewToken, who access.Caller, now time.Time) (account.Token, error) {
 	var k checker
 	t := account.Token{Name: in.Name, Owner: cmp.Or(in.Owner, who.Name), Role: cmp.Or(in.Role, account.RoleUser),
-		Scopes: in.Scopes, Grants: in.Grants, Digest: in.Digest}
+		Scopes: in.Scopes, Grants: in.Grants, Digest: in.Digest, Parent: who.Token}
 	k.name("name", in.Name)
 	k.keep(access.CheckName(t.Owner))
 	k.invalid(!slices.Contains(account.Roles, t.Role), "role", "%.80q is none of %s", t.Role, words(account.Roles))

@@ -207,7 +207,7 @@ func (p *Prepared) Cluster() corral.ClusterID { return p.row.Cluster }
 // Insert makes the run known: its row is written in tx, for the owner for whom tx works.
 func (p *Prepared) Insert(tx *store.Tx) (corral.Run, error) {
 	row := p.row
-	row.Owner = tx.Owner()
+	row.Owner = tx.For()
 	row, err := tx.CreateRun(row)
 	row.Open = row.Options.Open
 	return row, err

@@ -53,6 +53,9 @@ func (k *scaler) decide(tx *store.Tx, l *look) (d Decision, err error) {
 	if l.cluster.State != corral.ClusterReady {
 		return Decision{Report: "nothing is asked for: the cluster is " + string(l.cluster.State)}, nil
 	}
+	if refusal, err := tx.Refusal(l.scale.Owner); refusal != "" || err != nil {
+		return Decision{Report: "nothing is asked for: " + refusal}, err
+	}
 	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: k.cluster, Live: true, InBrief: true})
 	if err != nil {
 		return d, err

@@ -100,6 +100,9 @@ var asked = map[string]struct {
 
 	"listTokens": {anybodys, ""}, "createToken": {anybodys, ""}, "getToken": {anns, ""}, "revokeToken": {anns, ""},
 	"tokenHistory": {anns, ""}, "sshKey": {anybodys, ""},
+
+	"listOwners": {roots, ""}, "getOwner": {roots, ""}, "ownerHistory": {roots, ""}, "suspendOwner": {roots, "{}"},
+	"resumeOwner": {roots, "{}"}, "endOwner": {roots, "{}"},
 }
 
 // A throng is a server behind its door, and those who ask it.

@@ -15,6 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/server/backlogs"
 	"github.com/corral-pilot/corral/internal/server/ensembles"
 	"github.com/corral-pilot/corral/internal/server/orphans"
+	"github.com/corral-pilot/corral/internal/server/owners"
 	"github.com/corral-pilot/corral/internal/server/profiles"
 	"github.com/corral-pilot/corral/internal/server/tasks"
 	"github.com/corral-pilot/corral/internal/server/tokens"
@@ -66,6 +67,7 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		usages.Routes(a),
 		events.NewHub(lg, db).Routes(a),
 		tokens.New(a, cfg.Keys).Routes(),
+		owners.New(a).Routes(),
 	)
 	s.Router = rest.NewRouter(lg, cfg.Bounds.Pace, s.routes)
 	s.Answered = cfg.Metrics.Answered

@@ -48,5 +48,5 @@ func (t *Tx) created(object string, id int64, state string) corral.Entry {
 	return e
 }
 
-// Owner returns for whom the transaction works: the owner of what it creates. It is "" in one that was opened for none.
-func (t *Tx) Owner() string { return t.asker }
+// For returns for whom the transaction works: the owner of what it creates. It is "" in one that was opened for none.
+func (t *Tx) For() string { return t.asker }

@@ -54,11 +54,12 @@ type DB struct {
 	writer *sql.DB // exactly one connection: SQLite has one writer, so queue for it here, not by busy errors
 	reader *sql.DB
 
-	schedules string      // folder of those that are too long for a row
-	onAct     func(Act)   // nil: none is told of
-	places    []place     // of its files, which must not move; see Guard
-	checking  *inspection // that Open did not wait for
-	most      access.Most // how many objects an owner may have
+	schedules string       // folder of those that are too long for a row
+	onAct     func(Act)    // nil: none is told of
+	places    []place      // of its files, which must not move; see Guard
+	checking  *inspection  // that Open did not wait for
+	most      access.Most  // how many objects an owner may have
+	revoked   *revocations // beside the file
 
 	mu      sync.Mutex                // guards what follows
 	waiting map[Subject]chan struct{} // closed and removed by a Write that changes the subject
@@ -123,7 +124,10 @@ func (d *DB) open(ctx context.Context, path string, patience time.Duration) erro
 		return err
 	}
 	d.reader = pool(path, readers, "_pragma=query_only(1)")
-	return errors.Join(d.remember(path), d.sweepNew(), d.SweepSchedules(ctx))
+	if d.revoked, err = readRevocations(RevokedOf(path)); err != nil {
+		return err
+	}
+	return errors.Join(d.remember(path), d.sweepNew(), d.SweepSchedules(ctx), d.heedList(ctx))
 }
 
 // private makes sure that there is a file at path that only this user may read: it holds digests of
@@ -158,7 +162,7 @@ func (d *DB) Close() error {
 			errs = append(errs, p.Close())
 		}
 	}
-	return errors.Join(append(errs, d.lock.Close())...)
+	return errors.Join(append(errs, d.revoked.close(), d.lock.Close())...)
 }
 
 // view reads at a given time: tests have times of their own.
@@ -168,7 +172,7 @@ func (d *DB) view(ctx context.Context, now time.Time, fn func(*work) error) erro
 		return corral.Errorf(corral.Unavailable, "beginning to read the database: %w", err)
 	}
 	defer tx.Rollback() // nothing to keep: its error says nothing that matters
-	return fn(&work{ctx: ctx, tx: tx, now: now})
+	return fn(&work{ctx: ctx, tx: tx, now: now, revoked: d.revoked})
 }
 
 // write writes at a given time.
@@ -182,12 +186,16 @@ func (d *DB) write(ctx context.Context, now time.Time, actor string, fn func(*wo
 	}
 	defer tx.Rollback() // does nothing after the commit
 	// Every row and every entry of the history gets this one time and this one actor.
-	w := &work{ctx: ctx, tx: tx, now: now, most: d.most, actor: actor, touched: map[Subject]bool{}}
+	w := &work{ctx: ctx, tx: tx, now: now, most: d.most, actor: actor,
+		touched: map[Subject]bool{}, revoked: d.revoked}
 	if err := fn(w); err != nil {
 		return err
 	}
 	if w.broken != nil {
 		return fmt.Errorf("committing after a failure: %w", w.broken)
+	}
+	if err := d.revoked.append(w.lines); err != nil {
+		return corral.Errorf(corral.Unavailable, "committing to the database: %w", err)
 	}
 	commit := func(context.Context) error { return tx.Commit() }
 	if err := fault.Do(ctx, fault.StoreWrite, commit); err != nil {

@@ -78,6 +78,7 @@ var stateful = map[string]struct{ name, owner string }{
 	corral.ObjectProfile:  {profiles.name, profiles.owner},
 	corral.ObjectToken:    {tokens.name, tokens.owner},
 	corral.ObjectEnsemble: {ensembles.name, ensembles.owner},
+	corral.ObjectOwner:    {owners.name, owners.owner},
 }
 
 // stateOf returns the state of an object of any kind.

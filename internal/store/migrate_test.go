@@ -161,6 +161,11 @@ func makeFixture(t *testing.T) string {
 		return store.Done(tx.CreateToken(account.Token{Name: "laptop", Owner: actor, Role: account.RoleUser, Scopes: []string{"read"},
 			Grants: []account.Grant{account.GrantLocal}, Digest: "sha256:" + strings.Repeat("1", 64), ExpiresAt: g.NotBefore}))
 	})
+	w.write(func(tx *store.Tx) error {
+		return store.Done(tx.CreateToken(account.Token{Name: "child", Owner: actor, Role: account.RoleUser, Parent: 1,
+			Digest: "sha256:" + strings.Repeat("2", 64)}))
+	})
+	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner("bob", account.OwnerSuspend, "on leave")) })
 	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed"); return err })
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.SetSite(w.site.ID, func(s *corral.Site) {

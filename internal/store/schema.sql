@@ -83,7 +83,7 @@ CREATE TABLE "history" (
 	id         integer primary key autoincrement,
 	at_ms      integer not null,
 	actor      text not null check (actor <> ''),
-	object     text not null check (object in ('site', 'glidein', 'job', 'cluster', 'run', 'package', 'mirror', 'plan', 'profile', 'token', 'ensemble')),
+	object     text not null check (object in ('site', 'glidein', 'job', 'cluster', 'run', 'package', 'mirror', 'plan', 'profile', 'token', 'ensemble', 'owner')),
 	object_id  integer not null check (object_id > 0),
 	event      text not null check (event <> ''),
 	from_state text not null, -- empty for the first entry
@@ -164,6 +164,17 @@ CREATE TABLE nodes (
 	cleared_at_ms integer not null,
 	primary key (site_id, name)
 ) strict, without rowid;
+
+CREATE TABLE owners (
+	id            integer primary key autoincrement,
+	name          text not null unique check (name <> ''),
+	state         text not null check (state in ('ACTIVE', 'SUSPENDED', 'ENDING', 'ENDED')),
+	reason        text not null,
+	moved_by      text not null,
+	created_at_ms integer not null,
+	updated_at_ms integer not null,
+	constraint times_in_order check (updated_at_ms >= created_at_ms)
+) strict;
 
 CREATE TABLE packages (
 	id            integer primary key autoincrement,
@@ -343,7 +354,7 @@ CREATE TABLE tokens (
 	reason        text not null,
 	expires_at_ms integer,
 	created_at_ms integer not null,
-	updated_at_ms integer not null,
+	updated_at_ms integer not null, parent_id integer references tokens (id),
 	constraint times_in_order check (updated_at_ms >= created_at_ms)
 ) strict;
 
@@ -430,5 +441,7 @@ CREATE INDEX runs_plan on runs (json_extract(labels, '$.plan')) where json_extra
 CREATE UNIQUE INDEX sites_name on sites (owner, name) where state <> 'DELETED';
 
 CREATE UNIQUE INDEX tokens_name on tokens (owner, name) where state <> 'REVOKED';
+
+CREATE INDEX tokens_parent on tokens (parent_id) where parent_id is not null;
 
 CREATE INDEX usage_hour on usage (hour);

@@ -240,9 +240,10 @@ func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 		{"plans", "state", words(corral.PlanStates)},
 		{"profiles", "state", words(corral.ProfileStates)},
 		{"ensembles", "state", words(record.States)},
-		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan, corral.ObjectProfile, corral.ObjectToken, corral.ObjectEnsemble}},
+		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan, corral.ObjectProfile, corral.ObjectToken, corral.ObjectEnsemble, corral.ObjectOwner}},
 		{"tokens", "state", words(account.TokenStates)},
 		{"tokens", "role", words(account.Roles)},
+		{"owners", "state", words(account.OwnerStates)},
 	} {
 		if diff := cmp.Diff(c.want, listed(t, db, c.table, c.column)); diff != "" {
 			t.Errorf("%s.%s: %s", c.table, c.column, diff)

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/account"
@@ -27,23 +29,33 @@ var tokens = table[account.Token]{
 			{"expires_at_ms", at(&t.ExpiresAt)},
 			{"created_at_ms", at(&t.CreatedAt)},
 			{"updated_at_ms", at(&t.UpdatedAt)},
+			{"parent_id", orNull(&t.Parent)},
 		}
 	},
 	about: func(t account.Token) []Subject { return []Subject{{corral.ObjectToken, int64(t.ID)}} },
 }
 
 // CreateToken stores k as VALID; its ID, State and times are set here. A Conflict error if its owner has a token of
-// that name that is not REVOKED, or if its text was ever another token's.
+// that name that is not REVOKED, or if its text was ever another token's. A Forbidden error if the token with which it
+// is made is REVOKED: it was meanwhile.
 func (t *Tx) CreateToken(k account.Token) (account.Token, error) {
-	err := tokens.free(t, func(other account.Token) error {
+	err := t.parentIn(k.Parent)
+	if err != nil {
+		return account.Token{}, err
+	}
+	err = tokens.free(t, func(other account.Token) error {
 		return corral.ErrorAt(corral.Conflict, "name",
 			"token %q of %s is there already, with id %d: revoke that first, "+
 				"or choose another name", other.Name, other.Owner, other.ID)
 	}, "owner = ? and name = ? and state <> 'REVOKED'", k.Owner, k.Name)
+	used := func(account.Token) error {
+		return corral.ErrorAt(corral.Conflict, "digest", "a token has it already, or had it: make another text")
+	}
 	if err == nil {
-		err = tokens.free(t, func(account.Token) error {
-			return corral.ErrorAt(corral.Conflict, "digest", "a token has it already: make another text")
-		}, "digest = ?", k.Digest)
+		err = tokens.free(t, used, "digest = ?", k.Digest)
+	}
+	if err == nil && t.revoked.has(k.Digest) {
+		err = used(k)
 	}
 	if err == nil {
 		err = t.Room("tokens", k.Owner, 1)
@@ -55,15 +67,46 @@ func (t *Tx) CreateToken(k account.Token) (account.Token, error) {
 	return tokens.create(t, k, string(k.State))
 }
 
-// Token returns the token with this id, REVOKED or not.
-func (t *Tx) Token(id account.TokenID) (account.Token, error) { return tokens.one(t, id, "id = ?", id) }
-
-// TokenOf returns the token whose text has the digest, REVOKED and expired ones as well.
-func (d *DB) TokenOf(ctx context.Context, digest string) (k account.Token, err error) {
-	err = d.view(ctx, now(), func(w *work) error {
-		k, err = tokens.one(w.whole().all, "of that text", "digest = ?", digest)
+// parentIn refuses to make a token with one that is not let in any more.
+func (t *Tx) parentIn(id account.TokenID) error {
+	if id == 0 {
+		return nil
+	}
+	var parent account.Token
+	err := everywhere(t, func(all *Tx) (err error) {
+		parent, err = all.Token(id)
 		return err
 	})
+	if err == nil && parent.State != account.TokenValid {
+		err = corral.Errorf(corral.Forbidden, "the token %q was revoked: ask for another", parent.Name)
+	}
+	return err
+}
+
+// Token returns the token with this id, REVOKED or not.
+func (t *Tx) Token(id account.TokenID) (account.Token, error) {
+	return t.listed(tokens.one(t, id, "id = ?", id))
+}
+
+// TokenOf returns the token whose text has the digest, REVOKED and expired ones as well, and why nothing is done for its
+// owner, "" if nothing stands against it. It is asked before it is known for whom.
+func (d *DB) TokenOf(ctx context.Context, digest string) (k account.Token, refusal string, err error) {
+	err = d.view(ctx, now(), func(w *work) (err error) {
+		all := w.whole().all
+		if k, err = all.listed(tokens.one(all, "of that text", "digest = ?", digest)); err == nil {
+			refusal, err = all.Refusal(k.Owner)
+		}
+		return err
+	})
+	return k, refusal, err
+}
+
+// listed is a token as it is to be taken: one that is in the list of what was revoked is REVOKED, also if its row could
+// not be written.
+func (t *Tx) listed(k account.Token, err error) (account.Token, error) {
+	if err == nil && k.State == account.TokenValid && t.revoked.has(k.Digest) {
+		k.State, k.Reason = account.TokenRevoked, listedReason
+	}
 	return k, err
 }
 
@@ -77,13 +120,46 @@ func (t *Tx) Tokens(f Filter) ([]account.Token, error) {
 	return tokens.list(t, c)
 }
 
-// RevokeToken ends a token for good; one that is REVOKED stays as it is.
+// RevokeToken ends a token for good, and with it all that were made with it or with one of those. One that is REVOKED
+// stays as it is. Whoever has stolen a token may have made others with it, which is why they go, too.
 func (t *Tx) RevokeToken(id account.TokenID, reason string) (account.Token, error) {
-	k, err := t.Token(id)
-	if err != nil || k.State == account.TokenRevoked {
+	k, err := tokens.one(t, id, "id = ?", id)
+	if err != nil {
 		return k, err
 	}
+	if k, err = t.revoke(k, reason); err != nil {
+		return k, err
+	}
+	return k, everywhere(t, func(all *Tx) error {
+		var c conditions
+		c.add(descendants, id)
+		c.add("state = 'VALID'")
+		made, err := tokens.list(all, c)
+		for _, child := range made {
+			if err == nil {
+				_, err = all.revoke(child, fmt.Sprintf("it was made with token %d (%s), or with one that was, which was "+
+					"revoked: %s", k.ID, k.Name, reason))
+			}
+		}
+		return err
+	})
+}
+
+// descendants are the tokens that were made with one, with those that were made with them, and so on.
+const descendants = `id in (
+	with recursive made(id) as (
+		select id from tokens where parent_id = ?
+		union select tokens.id from tokens join made on parent_id = made.id
+	)
+	select id from made)`
+
+// revoke ends one token, and has that written into the list beside the database.
+func (t *Tx) revoke(k account.Token, reason string) (account.Token, error) {
+	if k.State == account.TokenRevoked {
+		return k, nil
+	}
+	t.list(k.Digest, strconv.FormatInt(int64(k.ID), 10))
 	k.State, k.Reason, k.UpdatedAt = account.TokenRevoked, reason, t.after(k.UpdatedAt)
-	return k, tokens.save(t, k, corral.Entry{Object: corral.ObjectToken, Of: int64(id), Event: "revoke",
+	return k, tokens.save(t, k, corral.Entry{Object: corral.ObjectToken, Of: int64(k.ID), Event: "revoke",
 		From: string(account.TokenValid), To: string(k.State), Reason: reason})
 }

@@ -35,6 +35,8 @@ type work struct {
 	why     string           // something is created, in its history
 	acts    []Act            // of corrald itself
 	touched map[Subject]bool // what was written about
+	revoked *revocations     // the list beside the database
+	lines   []string         // that it is to get before the commit
 	broken  error            // the first failure of the database: a half-done method must not be committed
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/ensemble/record"
 )
 
@@ -84,6 +85,9 @@ func (t *WholeTx) Job(id corral.JobID) (corral.Job, error) { return t.all.Job(id
 
 // JobTagged is Tx.JobTagged: a pilot shows the tag of its attempt before anything else is known of it.
 func (t *WholeTx) JobTagged(tag string) (corral.Job, error) { return t.all.JobTagged(tag) }
+
+// EndingOwners is Tx.EndingOwners.
+func (t *WholeTx) EndingOwners() ([]account.Owner, error) { return t.all.EndingOwners() }
 
 // What is counted, and forgotten.
 

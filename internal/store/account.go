@@ -1,0 +1,236 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/account"
+	"github.com/corral-pilot/corral/ensemble/record"
+)
+
+// Owners are those whose account an administrator has suspended or ended, and those who were let in again. Of all
+// others there are only the objects.
+var owners = table[account.Owner]{
+	noun: corral.ObjectOwner,
+	name: "owners",
+	columns: func(o *account.Owner) []column {
+		return []column{
+			{"id", orNull(&o.ID)},
+			{"name", &o.Name},
+			{"state", &o.State},
+			{"reason", &o.Reason},
+			{"moved_by", &o.By},
+			{"created_at_ms", at(&o.CreatedAt)},
+			{"updated_at_ms", at(&o.UpdatedAt)},
+		}
+	},
+	about: func(o account.Owner) []Subject { return []Subject{{corral.ObjectOwner, int64(o.ID)}} },
+}
+
+// account returns the record of an owner; without one, what it would say.
+func (t *Tx) account(name string) (account.Owner, error) {
+	o, err := owners.one(t, name, "name = ?", name)
+	if corral.KindOf(err) == corral.NotFound {
+		return account.Owner{Name: name, State: account.OwnerActive}, nil
+	}
+	return o, err
+}
+
+// Refusal says why nothing is done for an owner; "" if the account is ACTIVE.
+func (t *Tx) Refusal(owner string) (string, error) {
+	o, err := t.account(owner)
+	return o.Refusal(), err
+}
+
+// serves refuses to make anything for an owner whose account is not ACTIVE. It is asked by the one function that stores
+// new rows, so that nothing that corrald does by itself can go round it: what would ask for new things looks at Refusal
+// before, and says why it waits.
+func (t *Tx) serves(owner string) error {
+	o, err := t.account(owner)
+	if err == nil && !o.Active() {
+		err = corral.ErrorAt(corral.Forbidden, "owner", "%s", o.Refusal())
+	}
+	return err
+}
+
+// Owner returns an owner with what it has. A NotFound error if nobody of that name has or had anything.
+func (t *Tx) Owner(name string) (account.Owner, error) {
+	o, err := t.account(name)
+	if err != nil {
+		return o, err
+	}
+	if o.Has, err = t.countOf(name); err != nil {
+		return o, err
+	}
+	if o.ID == 0 && o.Has == (account.Holdings{}) {
+		var known bool
+		err = t.row("select exists (select 1 from ("+everyOwner+") where owner = ?)", []any{name}, &known)
+		if err == nil && !known {
+			err = corral.NoSuch(corral.ObjectOwner, name)
+		}
+	}
+	return o, err
+}
+
+// everyOwner selects the names of all owners.
+const everyOwner = `
+	select name as owner from owners
+	union select owner from tokens
+	union select owner from sites
+	union select owner from clusters
+	union select owner from glideins
+	union select owner from runs
+	union select owner from plans
+	union select owner from ensembles
+	union select owner from profiles`
+
+// Owners lists all owners by name, with what each has. All: those that have ended, too. It counts in tables without an
+// index for that, which is what one request of an administrator may cost.
+func (t *Tx) Owners(all bool) (list []account.Owner, err error) {
+	var names []string
+	err = t.rows("select owner from ("+everyOwner+") order by owner", nil, func(rows *sql.Rows) error {
+		names = append(names, "")
+		return rows.Scan(&names[len(names)-1])
+	})
+	for _, name := range names {
+		var o account.Owner
+		if err == nil {
+			o, err = t.Owner(name)
+		}
+		if all || o.State != account.OwnerEnded {
+			list = append(list, o)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing owners: %w", err)
+	}
+	return list, nil
+}
+
+// EndingOwners lists the owners that are ENDING.
+func (t *Tx) EndingOwners() ([]account.Owner, error) {
+	var c conditions
+	c.add("state = 'ENDING'")
+	return owners.list(t, c)
+}
+
+// countOf counts what an owner has.
+func (t *Tx) countOf(name string) (h account.Holdings, err error) {
+	err = t.row(`
+		select
+			(select count(*) from tokens where owner = ?1 and state = 'VALID'
+				and (expires_at_ms is null or expires_at_ms > ?2)),
+			(select count(*) from sites where owner = ?1 and state <> 'DELETED'),
+			(select count(*) from clusters where owner = ?1 and state <> 'DELETED'),
+			(select count(*) from glideins where owner = ?1 and `+liveGlidein+`),
+			(select count(*) from runs where owner = ?1 and `+liveRun+`),
+			(select count(*) from plans where owner = ?1 and state = 'PROVISIONED'),
+			(select count(*) from scales where owner = ?1),
+			(select count(*) from ensembles where owner = ?1 and state in ('RUNNING', 'ENDING')),
+			(select count(*) from runs where owner = ?1 and state <> 'DELETED')`,
+		[]any{name, at(&t.now)}, &h.Tokens, &h.Sites, &h.Clusters, &h.Glideins, &h.Runs, &h.Plans, &h.Scales,
+		&h.Ensembles, &h.Records)
+	if err != nil {
+		return h, fmt.Errorf("counting what %s has: %w", name, err)
+	}
+	return h, nil
+}
+
+// MoveOwner applies move to an owner, whose record is made if there is none. Ending one revokes all its tokens at once.
+// The sites of one that is suspended or served again are looked at again, since that decides about new attempts.
+func (t *Tx) MoveOwner(name string, move account.OwnerMove, reason string) (account.Owner, error) {
+	before, err := t.account(name)
+	if err != nil {
+		return before, err
+	}
+	o, entries, err := before.Apply(move, t.actor, reason, t.now)
+	if err != nil || len(entries) == 0 {
+		return before, err
+	}
+	if o.ID == 0 {
+		before.CreatedAt, before.UpdatedAt, before.By = t.now, t.now, t.actor
+		if before, err = owners.create(t, before, string(before.State)); err != nil {
+			return before, err
+		}
+		o.ID, o.CreatedAt, entries[0].Of = before.ID, before.CreatedAt, int64(before.ID)
+	}
+	if move != account.OwnerEndDone { // the list has had that since the end was asked for
+		t.list(ownerWord+name, string(o.State))
+	}
+	if err := owners.save(t, o, entries...); err != nil {
+		return o, err
+	}
+	if move == account.OwnerEnd {
+		_, err = t.RevokeTokens(name, "the account "+name+" is being ended")
+	}
+	if err == nil {
+		err = t.wake(name)
+	}
+	return o, err
+}
+
+// wake has what looks after an owner's sites, clusters and ensembles look again.
+func (t *Tx) wake(owner string) error {
+	const each = `
+		select 'site', id from sites where owner = ?1 and state <> 'DELETED'
+		union all select 'cluster', id from clusters where owner = ?1 and state <> 'DELETED'
+		union all select 'ensemble', id from ensembles where owner = ?1 and state in ('RUNNING', 'ENDING')`
+	var all []Subject
+	err := t.rows(each, []any{owner}, func(rows *sql.Rows) error {
+		var s Subject
+		err := rows.Scan(&s.Object, &s.ID)
+		all = append(all, s)
+		return err
+	})
+	t.touch(all)
+	return err
+}
+
+// RevokeTokens revokes all tokens of an owner, with those that were made with them, and returns how many were VALID.
+func (t *Tx) RevokeTokens(owner, reason string) (n int, err error) {
+	var c conditions
+	c.add("owner = ? and state = 'VALID'", owner)
+	list, err := tokens.list(t, c)
+	for _, k := range list {
+		if err == nil {
+			_, err = t.RevokeToken(k.ID, reason)
+		}
+	}
+	return len(list), err
+}
+
+// Belongings are what an owner has that is not over.
+type Belongings struct {
+	Scales    []corral.Scale
+	Plans     []corral.Plan // PROVISIONED, without their documents
+	Ensembles []record.Ensemble
+	Runs      []corral.Run
+	Glideins  []corral.Glidein // in brief
+	Sites     []corral.Site
+	Clusters  []corral.Cluster
+}
+
+// Belongings reads what an owner has that is not over: what an end has to remove, in whatever state it is. Glideins are
+// without their attempts, which do not matter for that.
+func (t *Tx) Belongings(owner string) (b Belongings, err error) {
+	of := func(state string) (c conditions) {
+		c.add("owner = ? and "+state, owner)
+		return c
+	}
+	var errs [7]error
+	b.Scales, errs[0] = scales.list(t, of("true"))
+	b.Plans, errs[1] = briefPlans("(null)").list(t, of("state = 'PROVISIONED'"))
+	b.Ensembles, errs[2] = ensembles.list(t, of("state in ('RUNNING', 'ENDING')"))
+	b.Runs, errs[3] = runs.list(t, of(liveRun))
+	b.Glideins, errs[4] = glideins.list(t, of(liveGlidein))
+	b.Sites, errs[5] = sites.list(t, of("state <> 'DELETED'"))
+	b.Clusters, errs[6] = clusters.list(t, of("state <> 'DELETED'"))
+	return b, errors.Join(errs[:]...)
+}
+
+// Nothing reports whether nothing is left.
+func (b Belongings) Nothing() bool {
+	return len(b.Scales)+len(b.Plans)+len(b.Ensembles)+len(b.Runs)+len(b.Glideins)+len(b.Sites)+len(b.Clusters) == 0
+}
