@@ -308,7 +308,7 @@ var runTable = listing[corral.Run]{
 		{"failed", func(r corral.Run) any { return unless(r.Tasks.Failed) }},
 		{"created", func(r corral.Run) any { return when(r.CreatedAt) }},
 		{"labels", func(r corral.Run) any { return labels(r.Labels) }},
-		{"reason", func(r corral.Run) any { return r.Reason }},
+		{"reason", func(r corral.Run) any { return follow.Reason(r, time.Now()) }},
 	},
 	details: []column[corral.Run]{
 		{"clustering", func(r corral.Run) any {

@@ -26,6 +26,7 @@ import (
 	"github.com/corral-pilot/corral/internal/ensembles"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/outage"
 	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/provision"
 	"github.com/corral-pilot/corral/internal/reach"
@@ -89,6 +90,7 @@ func serve(ctx context.Context, lg *slog.Logger, s settings) error {
 // A daemon is corrald's parts.
 type daemon struct {
 	clusters *gate.Clusters
+	outages  *outage.Keeper
 	engine   *engine.Engine
 	runs     *run.Manager
 	port     *workerPort
@@ -146,8 +148,10 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 	if err != nil {
 		return nil, err
 	}
+	outages := outage.New(lg, db, clusters)
 	return &daemon{
 		clusters: clusters,
+		outages:  outages,
 		engine: engine.New(lg, db, clusters, engine.Config{
 			Key: key, Address: port, Reach: way, Prober: prober, Catalog: catalog, Supply: s.supply,
 			Poll:  s.upkeep.poll,
@@ -167,6 +171,7 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 			Folders:       server.Folders{Sites: s.layout.Sites(), Ensembles: ensembles.Shelf(s.layout.Ensembles())},
 			Runs:          runs,
 			Clusters:      clusters,
+			Outages:       outages,
 			Catalog:       catalog,
 			Reach:         way,
 			Prober:        prober,
@@ -221,6 +226,7 @@ func (d *daemon) serve(ctx context.Context, socket net.Listener, others *front) 
 	part("pools", d.pools.Run)
 	part("engine", d.engine.Run)
 	part("runs", d.runs.Run)
+	part("outages", d.outages.Run)
 	if others != nil {
 		d.metrics.Shows(others.certificates.Until)
 		part("certificate", func(ctx context.Context) error {

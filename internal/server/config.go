@@ -10,6 +10,7 @@ import (
 	carrying "github.com/corral-pilot/corral/internal/ensembles"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/outage"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server/tokens"
@@ -28,6 +29,7 @@ type Config struct {
 	Reach    *reach.Reach   // gets to sites, those among them that are about to be created and have no id yet
 	Prober   Prober
 	Pools    Pools
+	Outages  *outage.Keeper   // knows which workers are out of reach
 	Metrics  *metrics.Metrics // answers /metrics, and is told of each request
 
 	// Keys have the ssh keys of those who ask a central corrald.

@@ -27,6 +27,7 @@ import (
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/matching"
 	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/outage"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
@@ -135,6 +136,7 @@ func start(t testing.TB) *fixture {
 		Reach:    way,
 		Prober:   probes{f.far},
 		Pools:    f.drawer,
+		Outages:  outage.New(lg, f.db, f.crowd.clusters),
 		Metrics:  metrics.New(lg, f.db, "test", metrics.Sources{Workers: f.crowd.clusters.Workers, Credentials: way.Credentials.Of}),
 		Keys:     keybox(t.TempDir()),
 	}

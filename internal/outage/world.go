@@ -1,0 +1,112 @@
+package outage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// A world is what is alive of all owners' glideins and runs. Nothing in it is looked up by name.
+type world struct {
+	glideins []corral.Glidein
+	runs     []corral.Run
+}
+
+func read(tx *store.Tx) (w world, err error) {
+	if w.glideins, err = tx.Glideins(store.GlideinFilter{Live: true, InBrief: true}); err != nil {
+		return w, err
+	}
+	w.runs, err = tx.Runs(store.RunFilter{States: []corral.RunState{corral.RunRunning}})
+	return w, err
+}
+
+// attempts are those that are alive.
+func (w world) attempts() map[corral.JobID]bool {
+	all := map[corral.JobID]bool{}
+	for _, g := range w.glideins {
+		for _, j := range g.Attempts {
+			if j.Live() {
+				all[j.ID] = true
+			}
+		}
+	}
+	return all
+}
+
+// live reports whether an attempt of a glidein is alive.
+func live(g corral.Glidein) bool { return len(world{glideins: []corral.Glidein{g}}.attempts()) > 0 }
+
+func glideinOf(g corral.Glidein) store.Subject {
+	return store.Subject{Object: corral.ObjectGlidein, ID: int64(g.ID)}
+}
+
+func runOf(r corral.Run) store.Subject {
+	return store.Subject{Object: corral.ObjectRun, ID: int64(r.ID)}
+}
+
+func (w world) subjects() (all []store.Subject) {
+	for _, g := range w.glideins {
+		all = append(all, glideinOf(g))
+	}
+	for _, r := range w.runs {
+		all = append(all, runOf(r))
+	}
+	return all
+}
+
+// muster returns which workers of its cluster a glidein has. There may be more if the pilot of one of its attempts has
+// lost its connection.
+func muster(g corral.Glidein, workers []corral.Worker, lost map[corral.JobID]bool) (m corral.Muster) {
+	own := world{glideins: []corral.Glidein{g}}.attempts()
+	for _, w := range workers {
+		if own[w.Attempt] {
+			m.Workers = append(m.Workers, w)
+		}
+	}
+	for j := range own {
+		m.Blind = m.Blind || lost[j]
+	}
+	return m
+}
+
+// A tally adds up the glideins of a cluster, for its runs: they have all its workers.
+type tally struct {
+	corral.Outage
+	connected int
+}
+
+func (t tally) add(o corral.Outage, connected int) tally {
+	if o.Workers > 0 && (t.Workers == 0 || o.Since.Before(t.Since)) {
+		t.Since = o.Since
+	}
+	t.Workers += o.Workers
+	t.connected += connected
+	t.Of = t.Workers + t.connected
+	return t
+}
+
+// A turn is one look: what was and is said, and the news for the histories.
+type turn struct {
+	now     time.Time
+	was, is map[store.Subject]corral.Outage
+	news    []entry
+}
+
+// tell notes what is to be said of an object. Its history gets an entry when that begins and when it ends.
+func (t *turn) tell(of store.Subject, is corral.Outage, connected int) {
+	was := t.was[of]
+	if is.Workers > 0 {
+		t.is[of] = is
+	}
+	switch {
+	case was.Workers == 0 && is.Workers > 0:
+		t.news = append(t.news, entry{of, corral.EventOutOfReach, is.String()})
+	case was.Workers > 0 && is.Workers == 0 && connected == 0:
+		t.news = append(t.news, entry{of, corral.EventWithinReach, "the workers that were out of reach have left"})
+	case was.Workers > 0 && is.Workers == 0:
+		t.news = append(t.news, entry{of, corral.EventWithinReach, fmt.Sprintf(
+			"all %d workers are within reach again, after %s", connected, t.now.Sub(was.Since).Round(time.Second))})
+	}
+}
