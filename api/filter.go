@@ -20,14 +20,10 @@ func (f Filter) query() url.Values {
 	if f.All {
 		q.Set("all", "true")
 	}
-	if f.Owner != "" {
-		q.Set("owner", f.Owner)
-	}
-	if f.Site != "" {
-		q.Set("site", f.Site)
-	}
-	if f.Cluster != "" {
-		q.Set("cluster", f.Cluster)
+	for name, value := range map[string]string{"owner": f.Owner, "site": f.Site, "cluster": f.Cluster} {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
 	for k, v := range f.Labels {
 		q.Add("label", k+"="+v)

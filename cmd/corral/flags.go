@@ -31,6 +31,7 @@ func allFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "deleted ones too"}
 }
 
+// ownerFlag narrows a list to one owner's, which is of use to administrators: the lists of others have only their own.
 func ownerFlag() cli.Flag {
 	return &cli.StringFlag{Name: "owner", Usage: "only those of `USER`; administrators see everybody's"}
 }

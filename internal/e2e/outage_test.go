@@ -56,7 +56,7 @@ func TestWorkersOutOfReachAreNamed(t *testing.T) {
 	for what, entries := range u.histories(glidein, run) {
 		var said []string
 		for _, e := range entries {
-			if e.Event == corral.EventOutOfReach || e.Event == corral.EventWithinReach {
+			if e.Event == "out of reach" || e.Event == "within reach" {
 				said = append(said, e.Event+": "+e.Reason)
 			}
 		}

@@ -185,8 +185,8 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 }
 
 // usualTime is said where a task lacks time for which nobody has asked.
-const usualTime = ": the task gives no time, so the default of --default-runtime holds; shorten it, give the task's own" +
-	" (`corral submit --time`), or ask for longer pilots"
+const usualTime = ": the task gives no time, so the default of --default-runtime holds; shorten it, " +
+	"give the task's own (`corral submit --time`), or ask for longer pilots"
 
 // before reports whether job a comes before job b: by priority, by rank, then by the order of their release.
 func (p *plan) before(a, b *entry) bool {

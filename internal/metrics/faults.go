@@ -19,6 +19,7 @@ type faults struct {
 	last map[string]string // the error of each part's last scrape; a part that was read has none
 }
 
+// newFaults returns what counts the faults of all parts, each from 0 on.
 func newFaults(lg *slog.Logger) *faults {
 	f := &faults{lg: lg, last: map[string]string{}, count: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "corral_metrics_errors_total",
@@ -62,10 +63,12 @@ type sender struct {
 	err  error // the first one of the part that sends
 }
 
+// gauge sends a value that may go up and down.
 func (s *sender) gauge(d *prometheus.Desc, v float64, labels ...string) {
 	s.send(d, prometheus.GaugeValue, v, labels...)
 }
 
+// send sends a series, or keeps the error of one that cannot be sent.
 func (s *sender) send(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 	metric, err := prometheus.NewConstMetric(d, kind, v, labels...)
 	key := d.String() + "\x00" + strings.Join(labels, "\x00")

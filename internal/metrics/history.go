@@ -48,6 +48,7 @@ func (h *history) Describe(to chan<- *prometheus.Desc) { h.phases.Describe(to); 
 // Collect implements prometheus.Collector.
 func (h *history) Collect(to chan<- prometheus.Metric) { h.phases.Collect(to); h.ended.Collect(to) }
 
+// begin implements perSite.
 func (h *history) begin(site corral.Site) {
 	for _, phase := range phaseNames {
 		h.phases.WithLabelValues(site.Owner, site.Name, phase)
@@ -59,6 +60,7 @@ func (h *history) begin(site corral.Site) {
 	}
 }
 
+// end implements perSite.
 func (h *history) end(site corral.Site) {
 	of := labelsOf(site)
 	h.phases.DeletePartialMatch(of)

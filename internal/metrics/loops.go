@@ -72,6 +72,7 @@ func (l *loops) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
+// begin implements perSite.
 func (l *loops) begin(site corral.Site) {
 	l.steps.WithLabelValues(site.Owner, site.Name)
 	l.failures.WithLabelValues(site.Owner, site.Name)
@@ -80,6 +81,7 @@ func (l *loops) begin(site corral.Site) {
 	l.of[site.ID] = &loop{owner: site.Owner, site: site.Name, good: time.Now()}
 }
 
+// end implements perSite.
 func (l *loops) end(site corral.Site) {
 	l.steps.DeletePartialMatch(labelsOf(site))
 	l.failures.DeletePartialMatch(labelsOf(site))

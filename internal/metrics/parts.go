@@ -182,7 +182,7 @@ func (s *scrape) crowd(c corral.Cluster) {
 	s.gauge(cpusDesc, float64(free), c.Owner, c.Name, "free")
 }
 
-// bySite sends how many objects of each site are in each state.
+// bySite sends how many objects of each site are in each state, by the id of the site: a name is one of its owner's.
 func bySite[S ~string](s *scrape, d *prometheus.Desc, counts []store.Count, states []S) {
 	type in struct {
 		site  corral.SiteID
@@ -201,7 +201,8 @@ func bySite[S ~string](s *scrape, d *prometheus.Desc, counts []store.Count, stat
 	}
 }
 
-// byOwner sends how many objects of each owner are in each state.
+// byOwner sends how many objects of each owner are in each state. An owner without any has all series, too, with 0: a
+// rate over a series that appears with its first object would miss that object.
 func byOwner[S ~string](s *scrape, d *prometheus.Desc, counts []store.Count, states []S) {
 	found := map[string]map[S]int{}
 	for owner := range s.owners {
@@ -241,6 +242,7 @@ func expiry(at time.Time) float64 {
 	return float64(at.Unix())
 }
 
+// truth is 1 for what holds, and 0 for what does not.
 func truth(b bool) float64 {
 	if b {
 		return 1

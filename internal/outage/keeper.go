@@ -1,6 +1,6 @@
 // Package outage says in the histories of glideins and runs that their workers are out of reach, and since when.
 //
-// What is out of reach is what corral.Muster decides about the workers that the clusters know of. A Keeper writes one
+// What is out of reach is what a muster decides about the workers that the clusters know of. A Keeper writes one
 // entry when that begins and one when it ends, and keeps what holds now in memory: like the number of workers that are
 // registered, it is not stored. After a restart the histories say what was said last.
 package outage
@@ -19,7 +19,7 @@ import (
 )
 
 // every is how often a Keeper looks: a fraction of the time for which a worker has to be out of reach.
-const every = corral.OutageSettles / 5
+const every = settles / 5
 
 // actor is whose the entries are.
 const actor = "corrald"
@@ -106,16 +106,17 @@ func last(tx *store.Tx, of store.Subject) (o corral.Outage, yes bool, err error)
 	entries, err := tx.History(of.Object, of.ID, store.Page{})
 	for _, e := range entries {
 		switch e.Event {
-		case corral.EventOutOfReach:
-			o, yes = corral.ParseOutage(e.Reason)
-		case corral.EventWithinReach:
+		case OutOfReach:
+			o, yes = parse(e.Reason)
+		case WithinReach:
 			yes = false
 		}
 	}
 	return o, yes, err
 }
 
-// Look looks once, and says what has changed. If all workers are within reach, and were, nothing is read.
+// Look looks once, and says what has changed. If all workers are within reach, and were, nothing is read: the store is
+// not asked every two seconds about ten thousand glideins of which none is in trouble.
 func (k *Keeper) Look(ctx context.Context, now time.Time) error {
 	k.mu.Lock()
 	was := maps.Clone(k.said)
@@ -134,12 +135,12 @@ func (k *Keeper) Look(ctx context.Context, now time.Time) error {
 		if _, asked := workers[g.Cluster]; !asked {
 			workers[g.Cluster] = gate.Expected(k.clusters, g.Cluster)
 		}
-		m := muster(g, workers[g.Cluster], lost)
-		m.Was = was[glideinOf(g)]
-		m.Blind = m.Blind || live(g) && m.Was.Since.Before(k.began)
-		o := m.Outage(now)
-		t.tell(glideinOf(g), o, m.Connected())
-		total[g.Cluster] = total[g.Cluster].add(o, m.Connected())
+		m := musterOf(g, workers[g.Cluster], lost)
+		m.was = was[glideinOf(g)]
+		m.blind = m.blind || live(g) && m.was.Since.Before(k.began)
+		o := m.outage(now)
+		t.tell(glideinOf(g), o, m.connected())
+		total[g.Cluster] = total[g.Cluster].add(o, m.connected())
 	}
 	for _, r := range w.runs {
 		o := total[r.Cluster].Outage
@@ -151,13 +152,15 @@ func (k *Keeper) Look(ctx context.Context, now time.Time) error {
 	return k.say(ctx, t.is, t.news)
 }
 
-// An entry is what a history is to say.
+// An entry is what a history is to say. Entries are written together, so that a glidein and the runs that rely on it
+// never contradict each other.
 type entry struct {
 	of            store.Subject
 	event, reason string
 }
 
-// say writes the entries; then what holds now is known.
+// say writes the entries; then what holds now is known. If they cannot be written, nothing is known, and the next look
+// finds the same news: no entry is left out, and none is written twice.
 func (k *Keeper) say(ctx context.Context, is map[store.Subject]corral.Outage, news []entry) error {
 	if len(news) > 0 {
 		err := k.db.Write(ctx, actor, func(tx *store.Tx) error {

@@ -14,6 +14,7 @@ type world struct {
 	runs     []corral.Run
 }
 
+// read reads all that is alive: whose it is matters for nothing here, since each entry is of the object itself.
 func read(tx *store.Tx) (w world, err error) {
 	if w.glideins, err = tx.Glideins(store.GlideinFilter{Live: true, InBrief: true}); err != nil {
 		return w, err
@@ -38,14 +39,17 @@ func (w world) attempts() map[corral.JobID]bool {
 // live reports whether an attempt of a glidein is alive.
 func live(g corral.Glidein) bool { return len(world{glideins: []corral.Glidein{g}}.attempts()) > 0 }
 
+// glideinOf is what the store knows a glidein as.
 func glideinOf(g corral.Glidein) store.Subject {
 	return store.Subject{Object: corral.ObjectGlidein, ID: int64(g.ID)}
 }
 
+// runOf is what the store knows a run as.
 func runOf(r corral.Run) store.Subject {
 	return store.Subject{Object: corral.ObjectRun, ID: int64(r.ID)}
 }
 
+// subjects are all that may have something said of them.
 func (w world) subjects() (all []store.Subject) {
 	for _, g := range w.glideins {
 		all = append(all, glideinOf(g))
@@ -56,17 +60,17 @@ func (w world) subjects() (all []store.Subject) {
 	return all
 }
 
-// muster returns which workers of its cluster a glidein has. There may be more if the pilot of one of its attempts has
-// lost its connection.
-func muster(g corral.Glidein, workers []corral.Worker, lost map[corral.JobID]bool) (m corral.Muster) {
+// musterOf returns which workers of its cluster a glidein has. There may be more if the pilot of one of its attempts
+// has lost its connection.
+func musterOf(g corral.Glidein, workers []corral.Worker, lost map[corral.JobID]bool) (m muster) {
 	own := world{glideins: []corral.Glidein{g}}.attempts()
 	for _, w := range workers {
 		if own[w.Attempt] {
-			m.Workers = append(m.Workers, w)
+			m.workers = append(m.workers, w)
 		}
 	}
 	for j := range own {
-		m.Blind = m.Blind || lost[j]
+		m.blind = m.blind || lost[j]
 	}
 	return m
 }
@@ -77,6 +81,7 @@ type tally struct {
 	connected int
 }
 
+// add adds a glidein, with what is said of it and how many of its workers are connected.
 func (t tally) add(o corral.Outage, connected int) tally {
 	if o.Workers > 0 && (t.Workers == 0 || o.Since.Before(t.Since)) {
 		t.Since = o.Since
@@ -102,11 +107,11 @@ func (t *turn) tell(of store.Subject, is corral.Outage, connected int) {
 	}
 	switch {
 	case was.Workers == 0 && is.Workers > 0:
-		t.news = append(t.news, entry{of, corral.EventOutOfReach, is.String()})
+		t.news = append(t.news, entry{of, OutOfReach, sentence(is)})
 	case was.Workers > 0 && is.Workers == 0 && connected == 0:
-		t.news = append(t.news, entry{of, corral.EventWithinReach, "the workers that were out of reach have left"})
+		t.news = append(t.news, entry{of, WithinReach, "the workers that were out of reach have left"})
 	case was.Workers > 0 && is.Workers == 0:
-		t.news = append(t.news, entry{of, corral.EventWithinReach, fmt.Sprintf(
+		t.news = append(t.news, entry{of, WithinReach, fmt.Sprintf(
 			"all %d workers are within reach again, after %s", connected, t.now.Sub(was.Since).Round(time.Second))})
 	}
 }

@@ -23,14 +23,13 @@ type Config struct {
 	Machine corral.SiteQueue // this machine, as the queue that the batch system fork has here
 	Folders Folders
 
-	Runs     *run.Manager
-	Clusters *gate.Clusters // knows who is registered in the clusters now
-	Catalog  *depot.Catalog // has worker packages, and the HTCondors for pools
-	Reach    *reach.Reach   // gets to sites, those among them that are about to be created and have no id yet
-	Prober   Prober
-	Pools    Pools
-	Outages  *outage.Keeper   // knows which workers are out of reach
-	Metrics  *metrics.Metrics // answers /metrics, and is told of each request
+	Runs *run.Manager
+	Workers
+	Catalog *depot.Catalog // has worker packages, and the HTCondors for pools
+	Reach   *reach.Reach   // gets to sites, those among them that are about to be created and have no id yet
+	Prober  Prober
+	Pools   Pools
+	Metrics *metrics.Metrics // answers /metrics, and is told of each request
 
 	// Keys have the ssh keys of those who ask a central corrald.
 	Keys tokens.Keys
@@ -43,6 +42,12 @@ type Config struct {
 
 	// CondorRefused is why this corrald has no clusters of kind condor, nil if it may have them.
 	CondorRefused error
+}
+
+// Workers are what is known of workers now.
+type Workers struct {
+	Clusters *gate.Clusters // which are registered
+	Outages  *outage.Keeper // which are out of reach
 }
 
 // Folders are those on this machine that requests are about.

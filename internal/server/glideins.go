@@ -80,8 +80,8 @@ func (h *glideinHandlers) list(c *rest.Call) error {
 	})
 }
 
-// present fills in what is registered of the glideins now, and what is out of reach, which is never stored: it would be wrong after a crash.
-// Each cluster is asked once, however many of its glideins are listed.
+// present fills in what is registered of the glideins now, and what is out of reach, which is never stored: it would be
+// wrong after a crash. Each cluster is asked once, however many of its glideins are listed.
 func present(cfg Config, glideins ...corral.Glidein) []corral.Glidein {
 	type sum struct{ workers, cpus int }
 	sums := map[corral.GlideinID]sum{}

@@ -33,9 +33,7 @@ func newRuns(a *rest.Adapter, cfg Config) *runHandlers {
 	desk := draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, reach.Queues{Reach: cfg.Reach}, cfg.Machine)
 	note := func(runs ...corral.Run) []corral.Run {
 		for i, r := range runs {
-			if r.State == corral.RunRunning {
-				runs[i].Unreachable = cfg.Outages.Of(corral.ObjectRun, int64(r.ID))
-			}
+			runs[i].Unreachable = cfg.Outages.Of(corral.ObjectRun, int64(r.ID))
 		}
 		return cfg.Runs.Noted(runs...)
 	}
