@@ -114,8 +114,9 @@ type Glidein struct {
 	Outlook *Outlook `json:"outlook,omitempty"` // where one glidein is asked for; worked out, never stored
 
 	// What is registered in the cluster now; known to corrald only while it runs, never stored.
-	WorkersNow int `json:"workers_now"`
-	CPUsNow    int `json:"cpus_now"`
+	WorkersNow  int     `json:"workers_now"`
+	CPUsNow     int     `json:"cpus_now"`
+	Unreachable *Outage `json:"unreachable,omitempty"` // nil: all workers are within reach
 }
 
 // A NextStep is what becomes of a glidein next, if nothing unforeseen happens.

@@ -171,6 +171,7 @@ type Run struct {
 
 	ExpectedEnd time.Time `json:"expected_end,omitzero"` // of one that goes on; zero: nobody knows. It is not stored
 	Open        bool      `json:"open,omitempty"`        // tasks may be added to it now. It is not stored
+	Unreachable *Outage   `json:"unreachable,omitempty"` // of its cluster's workers; nil: none is. It is not stored
 }
 
 // Over reports whether nothing of the run is running or queued in state s.

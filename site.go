@@ -258,7 +258,7 @@ func (s Site) NewGlidein(c Cluster, g Glidein, now time.Time) (Glidein, error) {
 	g.QueueLimit = cmp.Or(g.QueueLimit, DefaultQueueTimeout)
 	g.Site, g.SiteName, g.Cluster, g.ClusterName = s.ID, s.Name, c.ID, c.Name
 	g.Asked, g.State, g.Reason, g.CreatedAt, g.UpdatedAt = AskNothing, GlideinNew, "", now, now
-	g.Attempts, g.EarlierExpired, g.WorkersNow, g.CPUsNow = nil, 0, 0, 0
+	g.Attempts, g.EarlierExpired, g.WorkersNow, g.CPUsNow, g.Unreachable = nil, 0, 0, 0, nil
 	return g, nil
 }
 

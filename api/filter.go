@@ -8,6 +8,7 @@ import (
 // A Filter narrows a list; its zero value lists everything that is not DELETED.
 type Filter struct {
 	All     bool              // DELETED ones too
+	Owner   string            // this one's; empty: of all that the caller may see
 	Site    string            // glideins of this site: name or id
 	Cluster string            // glideins or runs of this cluster: name or id
 	Labels  map[string]string // glideins or runs that have all of these
@@ -19,11 +20,10 @@ func (f Filter) query() url.Values {
 	if f.All {
 		q.Set("all", "true")
 	}
-	if f.Site != "" {
-		q.Set("site", f.Site)
-	}
-	if f.Cluster != "" {
-		q.Set("cluster", f.Cluster)
+	for name, value := range map[string]string{"owner": f.Owner, "site": f.Site, "cluster": f.Cluster} {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
 	for k, v := range f.Labels {
 		q.Add("label", k+"="+v)

@@ -71,8 +71,9 @@ func shellLines(env api.Env) string {
 // clusterTable leaves out what only clusters of kind condor have where there are none of them, as every table leaves
 // out empty columns.
 var clusterTable = listing[corral.Cluster]{
-	id:   func(k corral.Cluster) string { return k.Name },
-	none: "no clusters; make one with `corral cluster create NAME`",
+	owner: func(k corral.Cluster) string { return k.Owner },
+	id:    func(k corral.Cluster) string { return k.Name },
+	none:  "no clusters; make one with `corral cluster create NAME`",
 	columns: []column[corral.Cluster]{
 		{"id", func(k corral.Cluster) any { return k.ID }},
 		{"name", func(k corral.Cluster) any { return k.Name }},

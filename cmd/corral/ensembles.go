@@ -317,8 +317,9 @@ func orBlank(n int64) any {
 }
 
 var ensembleTable = listing[record.Ensemble]{
-	id:   func(e record.Ensemble) string { return fmt.Sprint(e.ID) },
-	none: "no ensembles; begin one with `corral ensemble run`",
+	owner: func(e record.Ensemble) string { return e.Owner },
+	id:    func(e record.Ensemble) string { return fmt.Sprint(e.ID) },
+	none:  "no ensembles; begin one with `corral ensemble run`",
 	columns: []column[record.Ensemble]{
 		{"id", func(e record.Ensemble) any { return e.ID }},
 		{"name", func(e record.Ensemble) any { return e.Name }},

@@ -31,6 +31,11 @@ func allFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "deleted ones too"}
 }
 
+// ownerFlag narrows a list to one owner's, which is of use to administrators: the lists of others have only their own.
+func ownerFlag() cli.Flag {
+	return &cli.StringFlag{Name: "owner", Usage: "only those of `USER`; administrators see everybody's"}
+}
+
 // labelsFlag is a flag for labels, which labelsOf reads.
 func labelsFlag(name, usage string) cli.Flag {
 	return &cli.StringSliceFlag{Name: name, Usage: usage, Action: func(_ *cli.Context, pairs []string) error {

@@ -177,8 +177,9 @@ func (p *printer) follow(
 
 // glideinTable shows the state of the furthest attempt in place of ACTIVE, which says little.
 var glideinTable = listing[corral.Glidein]{
-	id:   func(g corral.Glidein) string { return strconv.FormatInt(int64(g.ID), 10) },
-	none: "no glideins; ask for one with `corral glidein create --site local`",
+	owner: func(g corral.Glidein) string { return g.Owner },
+	id:    func(g corral.Glidein) string { return strconv.FormatInt(int64(g.ID), 10) },
+	none:  "no glideins; ask for one with `corral glidein create --site local`",
 	columns: []column[corral.Glidein]{
 		{"id", func(g corral.Glidein) any { return g.ID }},
 		{"site", func(g corral.Glidein) any { return g.SiteName }},

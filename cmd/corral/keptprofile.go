@@ -63,8 +63,9 @@ func keptDocument(ctx context.Context, cl *api.Client, name string) ([]byte, err
 }
 
 var keptTable = listing[corral.Profile]{
-	id:   func(p corral.Profile) string { return p.Name },
-	none: "no profiles are kept; `corral profile save NAME run:ID` keeps one, `corral profile library` lists others",
+	owner: func(p corral.Profile) string { return p.Owner },
+	id:    func(p corral.Profile) string { return p.Name },
+	none:  "no profiles are kept; `corral profile save NAME run:ID` keeps one, `corral profile library` lists others",
 	columns: []column[corral.Profile]{
 		{"id", func(p corral.Profile) any { return p.ID }},
 		{"name", func(p corral.Profile) any { return p.Name }},

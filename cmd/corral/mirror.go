@@ -48,8 +48,9 @@ func showNewMirror(p *printer, m corral.Mirror) error {
 }
 
 var mirrorTable = listing[corral.Mirror]{
-	id:   func(m corral.Mirror) string { return m.Name },
-	none: "no mirrors; sites take packages from corrald itself, or add one with `corral mirror add NAME URL`",
+	owner: func(m corral.Mirror) string { return m.Owner },
+	id:    func(m corral.Mirror) string { return m.Name },
+	none:  "no mirrors; sites take packages from corrald itself, or add one with `corral mirror add NAME URL`",
 	columns: []column[corral.Mirror]{
 		{"id", func(m corral.Mirror) any { return m.ID }},
 		{"name", func(m corral.Mirror) any { return m.Name }},

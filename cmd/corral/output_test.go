@@ -75,6 +75,24 @@ func TestListAndShow(t *testing.T) {
 	}
 }
 
+// Lists say whose each object is once there are several owners.
+func TestOwnersAreListed(t *testing.T) {
+	t.Parallel()
+	runs := []corral.Run{{ID: 1, Owner: "ann", Workflow: "fold"}, {ID: 2, Owner: "ann", Workflow: "fold"}}
+	for _, tt := range []struct{ second, header string }{
+		{"ann", "ID  WORKFLOW  DONE"}, {"ben", "ID  OWNER  WORKFLOW  DONE"},
+	} {
+		runs[1].Owner = tt.second
+		var c console
+		if err := list(c.printer(formTable), runs, runTable); err != nil {
+			t.Fatal(err)
+		}
+		if header, _, _ := strings.Cut(c.out.String(), "\n"); header != tt.header {
+			t.Errorf("of ann's and %s's runs: %q, want %q", tt.second, header, tt.header)
+		}
+	}
+}
+
 func TestProblem(t *testing.T) {
 	t.Parallel()
 	refused := corral.ErrorAt(corral.NotFound, "site", "no site x")

@@ -62,6 +62,8 @@ func newPackage(c *cli.Context) (in api.NewPackage, err error) {
 
 // packageTable shows as much of a digest and of a key as tells them apart.
 var packageTable = listing[corral.Package]{
+	owner: func(k corral.Package) string { return k.Owner },
+
 	id:   func(k corral.Package) string { return fmt.Sprint(k.ID) },
 	none: "no packages; bring one in with `corral package import FILE`, or make HTCondor's with `corral package build`",
 	columns: []column[corral.Package]{

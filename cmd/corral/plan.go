@@ -299,8 +299,9 @@ func inShort(cell func(plan.Summary) any) func(corral.Plan) any {
 func brief(d corral.Seconds) string { return time.Duration(d).Round(100 * time.Millisecond).String() }
 
 var planTable = listing[corral.Plan]{
-	id:   func(r corral.Plan) string { return fmt.Sprint(r.ID) },
-	none: "no plans; make one with `corral plan WORKFLOW`",
+	owner: func(r corral.Plan) string { return r.Owner },
+	id:    func(r corral.Plan) string { return fmt.Sprint(r.ID) },
+	none:  "no plans; make one with `corral plan WORKFLOW`",
 	columns: []column[corral.Plan]{
 		{"id", func(r corral.Plan) any { return r.ID }},
 		{"workflow", func(r corral.Plan) any { return r.Workflow }},

@@ -220,9 +220,9 @@ func followOn(c *cli.Context, p *printer, cl *api.Client, r corral.Run, on follo
 	case err != nil && c.Context.Err() != nil:
 		return r, interruptRun(c, p, cl, r)
 	case errors.Is(err, context.DeadlineExceeded):
-		why := ""
-		if r.Reason != "" {
-			why = " (" + r.Reason + ")"
+		why := follow.Reason(r, time.Now())
+		if why != "" {
+			why = " (" + why + ")"
 		}
 		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s%s; it goes on", r.ID, r.State,
 			c.Duration("timeout"), why)

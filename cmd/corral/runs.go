@@ -292,8 +292,9 @@ func printReport(p *printer, r corral.RunReport, whole bool) {
 
 // runTable shows where the results are only for a single run: the path is long.
 var runTable = listing[corral.Run]{
-	id:   func(r corral.Run) string { return strconv.FormatInt(int64(r.ID), 10) },
-	none: "no runs; begin one with `corral run WORKFLOW`",
+	owner: func(r corral.Run) string { return r.Owner },
+	id:    func(r corral.Run) string { return strconv.FormatInt(int64(r.ID), 10) },
+	none:  "no runs; begin one with `corral run WORKFLOW`",
 	columns: []column[corral.Run]{
 		{"id", func(r corral.Run) any { return r.ID }},
 		{"workflow", func(r corral.Run) any { return workflow.Printable(r.Workflow) }},
@@ -308,7 +309,7 @@ var runTable = listing[corral.Run]{
 		{"failed", func(r corral.Run) any { return unless(r.Tasks.Failed) }},
 		{"created", func(r corral.Run) any { return when(r.CreatedAt) }},
 		{"labels", func(r corral.Run) any { return labels(r.Labels) }},
-		{"reason", func(r corral.Run) any { return r.Reason }},
+		{"reason", func(r corral.Run) any { return follow.Reason(r, time.Now()) }},
 	},
 	details: []column[corral.Run]{
 		{"clustering", func(r corral.Run) any {

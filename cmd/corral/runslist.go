@@ -28,7 +28,7 @@ func runStateFlag() cli.Flag {
 func listRunsCommand(p *printer) *cli.Command {
 	return &cli.Command{
 		Name: "list",
-		Flags: []cli.Flag{allFlag(), filterFlag(), clusterFlag(), runStateFlag(),
+		Flags: []cli.Flag{allFlag(), ownerFlag(), filterFlag(), clusterFlag(), runStateFlag(),
 			&cli.IntFlag{Name: "last", Usage: "only the last `N`"},
 			&cli.BoolFlag{Name: "disk", Usage: "and what their directories take on corrald's disk"}},
 		Action: func(c *cli.Context) error { return listRuns(c, p) },
@@ -75,7 +75,10 @@ type keptRun struct {
 
 // keptRunTable is runTable with a column more.
 func keptRunTable() listing[keptRun] {
-	l := listing[keptRun]{id: func(r keptRun) string { return runTable.id(r.Run) }, none: runTable.none}
+	l := listing[keptRun]{
+		id: func(r keptRun) string { return runTable.id(r.Run) }, none: runTable.none,
+		owner: func(r keptRun) string { return r.Owner },
+	}
 	for _, c := range runTable.columns {
 		l.columns = append(l.columns, column[keptRun]{c.name, func(r keptRun) any { return c.cell(r.Run) }})
 	}

@@ -111,8 +111,9 @@ func removeSite(c *cli.Context, p *printer, cl *api.Client, ref string) error {
 
 // siteTable shows, in the state, whether the site can be reached; how it is set up is among the details.
 var siteTable = listing[corral.Site]{
-	id:   func(s corral.Site) string { return s.Name },
-	none: "no sites; add one with `corral site create NAME --contact local: --batch fork`",
+	owner: func(s corral.Site) string { return s.Owner },
+	id:    func(s corral.Site) string { return s.Name },
+	none:  "no sites; add one with `corral site create NAME --contact local: --batch fork`",
 	columns: []column[corral.Site]{
 		{"id", func(s corral.Site) any { return s.ID }},
 		{"name", func(s corral.Site) any { return s.Name }},

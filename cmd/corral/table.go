@@ -28,6 +28,9 @@ type listing[T any] struct {
 	columns []column[T]
 	details []column[T] // shown of a single T only
 	none    string      // what to say of an empty list, and what to do about it
+
+	// owner is whose a T is, for lists of an administrator, in which there are several people's; nil: never said.
+	owner func(T) string
 }
 
 // list prints items as a table, or as asked.
@@ -43,6 +46,7 @@ func list[T any](p *printer, items []T, l listing[T]) error {
 			p.say("%s", l.none)
 			return
 		}
+		l.columns = withOwners(l, items)
 		cells := make([]any, len(l.columns))
 		header := make([]string, len(l.columns))
 		for i, c := range l.columns {
@@ -57,6 +61,14 @@ func list[T any](p *printer, items []T, l listing[T]) error {
 		}
 		g.write(p, p.lineWidth())
 	})
+}
+
+// withOwners returns the columns of a list of items: with their owners, if there are several, behind the first one.
+func withOwners[T any](l listing[T], items []T) []column[T] {
+	if l.owner == nil || !slices.ContainsFunc(items, func(it T) bool { return l.owner(it) != l.owner(items[0]) }) {
+		return l.columns
+	}
+	return slices.Insert(slices.Clone(l.columns), 1, column[T]{"owner", func(it T) any { return l.owner(it) }})
 }
 
 // show prints one object: its fields one per line, or as asked.

@@ -136,7 +136,7 @@ func many[T any](p *printer, l listing[T]) func([]T) error {
 func listVerb[T any](
 	p *printer, ask func(*api.Client, context.Context, api.Filter) ([]T, error), l listing[T], flags ...cli.Flag,
 ) *cli.Command {
-	return &cli.Command{Name: "list", Flags: append([]cli.Flag{allFlag()}, flags...),
+	return &cli.Command{Name: "list", Flags: append([]cli.Flag{allFlag(), ownerFlag()}, flags...),
 		Action: func(c *cli.Context) error {
 			cl, err := connect(c)
 			if err != nil {
@@ -152,6 +152,8 @@ func filterOf(c *cli.Context) api.Filter {
 	f := api.Filter{All: c.Bool("all"), Labels: labelsOf(c, "l")}
 	for _, flag := range c.Command.Flags { // its own: its noun may have others of these names
 		switch flag.Names()[0] {
+		case "owner":
+			f.Owner = c.String("owner")
 		case "site":
 			f.Site = c.String("site")
 		case "cluster":
@@ -168,6 +170,9 @@ func filterOf(c *cli.Context) api.Filter {
 // narrowed is a listing of what a filter lets through. That it lets nothing through does not say that there is nothing.
 func narrowed[T any](f api.Filter, l listing[T]) listing[T] {
 	var by []string
+	if f.Owner != "" {
+		by = append(by, "--owner "+f.Owner)
+	}
 	if f.Site != "" {
 		by = append(by, "--site "+f.Site)
 	}

@@ -125,7 +125,7 @@ func flags(l xdg.Layout) []cli.Flag {
 		text("mirror-advertise", "", "`HOST[:PORT]` under which sites reach --mirror-listen "+
 			"(default: what it listens on)"),
 		text("metrics-listen", "", "answer Prometheus on `HOST:PORT`, at /metrics and nothing else; anybody who can "+
-			"connect may read names of sites and clusters (default: not; the API has /metrics, too)"),
+			"connect may read names of owners, sites and clusters (default: not; the API has /metrics, too)"),
 		&cli.StringFlag{Name: "faults", EnvVars: variables("faults"), Hidden: true,
 			Usage: "actions that are to fail, for tests (internal/fault)"},
 		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),

@@ -27,6 +27,7 @@ import (
 	"github.com/corral-pilot/corral/internal/ensembles"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/outage"
 	"github.com/corral-pilot/corral/internal/owners"
 	"github.com/corral-pilot/corral/internal/personal"
 	"github.com/corral-pilot/corral/internal/provision"
@@ -114,6 +115,7 @@ func openDatabase(ctx context.Context, lg *slog.Logger, path string) (*store.DB,
 type daemon struct {
 	db       *store.DB
 	clusters *gate.Clusters
+	outages  *outage.Keeper
 	engine   *engine.Engine
 	runs     *run.Manager
 	port     *workerPort
@@ -172,9 +174,11 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 	if err != nil {
 		return nil, err
 	}
+	outages := outage.New(lg, db, clusters)
 	return &daemon{
 		db:       db,
 		clusters: clusters,
+		outages:  outages,
 		engine: engine.New(lg, db, clusters, engine.Config{
 			Key: key, Address: port, Reach: way, Prober: prober, Catalog: catalog, Supply: s.supply,
 			Poll:  s.upkeep.poll,
@@ -192,7 +196,7 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 			Machine:       machineOf(s.cpus),
 			Folders:       server.Folders{Sites: s.layout.Sites(), Ensembles: ensembles.Shelf(s.layout.Ensembles())},
 			Runs:          runs,
-			Clusters:      clusters,
+			Workers:       server.Workers{Clusters: clusters, Outages: outages},
 			Catalog:       catalog,
 			Reach:         way,
 			Prober:        prober,
@@ -253,6 +257,7 @@ func (d *daemon) serve(ctx context.Context, socket net.Listener, others *front) 
 	part("pools", d.pools.Run)
 	part("engine", d.engine.Run)
 	part("runs", d.runs.Run)
+	part("outages", d.outages.Run)
 	if others != nil {
 		d.metrics.Shows(others.certificates.Until)
 		part("certificate", func(ctx context.Context) error {

@@ -90,9 +90,10 @@ type Dispatcher struct {
 	matcher matching.Matcher[*entry] // a slot is open while its worker is connected and not draining
 	feeds   map[corral.RunID]*feed
 	members roster
-	ended   map[string]bool // :: tag of an attempt → nothing of it runs any more
-	claims  time.Time       // until then a worker may hold jobs that are not known yet
-	stepped time.Time       // when step was called last
+	missing map[string]corral.Worker // :: id → a worker that was given up for its silence; it may come back
+	ended   map[string]bool          // :: tag of an attempt → nothing of it runs any more
+	claims  time.Time                // until then a worker may hold jobs that are not known yet
+	stepped time.Time                // when step was called last
 }
 
 // New starts a dispatcher with no workers and no runs. The caller must Close it.
@@ -101,7 +102,7 @@ func New(lg *slog.Logger, c Config) *Dispatcher {
 		lg: lg, cfg: c.withDefaults(),
 		quit: make(chan struct{}), done: make(chan struct{}),
 		matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
-		feeds:   map[corral.RunID]*feed{}, ended: map[string]bool{},
+		feeds:   map[corral.RunID]*feed{}, ended: map[string]bool{}, missing: map[string]corral.Worker{},
 	}
 	d.stepped = time.Now()
 	d.claims = d.stepped.Add(d.cfg.Lease + d.cfg.Margin)

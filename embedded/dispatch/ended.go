@@ -1,9 +1,12 @@
 package dispatch
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/corral-pilot/corral"
 )
 
 // pilotEnded is the reason of jobs whose workers went with their pilot.
@@ -18,6 +21,7 @@ func (d *Dispatcher) Ended(tag string) {
 		return
 	}
 	d.ended[tag] = true
+	maps.DeleteFunc(d.missing, func(id string, _ corral.Worker) bool { return strings.HasPrefix(id, tag+"/") })
 	lost := false
 	for _, m := range slices.Clone(d.members) { // some leave
 		if strings.HasPrefix(m.slot.ID, tag+"/") {

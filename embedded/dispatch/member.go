@@ -159,6 +159,7 @@ func (d *Dispatcher) register(
 	s := &session{d, m, c}
 	s.reconcileLocked(held, now)
 	m.instance = instance
+	delete(d.missing, about.ID)
 	if ask := d.cfg.Asked(m.about.Attempt); ask != corral.AskNothing {
 		m.about.Draining = true
 		m.send(wire.AskMessage(ask))

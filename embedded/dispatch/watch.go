@@ -1,8 +1,10 @@
 package dispatch
 
 import (
+	"maps"
 	"time"
 
+	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/matching"
@@ -46,7 +48,11 @@ func (d *Dispatcher) step(now time.Time) (changed bool) {
 		}
 		m.recall(now)
 	}
+	maps.DeleteFunc(d.missing, func(_ string, w corral.Worker) bool { return now.After(w.EndsAt) })
 	for _, m := range lost {
+		if m.instance != "" {
+			d.missing[m.slot.ID] = m.worker()
+		}
 		d.loseLocked(m, "no sign of life of its worker for longer than its lease")
 	}
 	d.matchLocked(now)

@@ -1,7 +1,10 @@
 package port
 
 import (
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/wire"
@@ -17,11 +20,13 @@ type Links struct {
 	closed bool
 	asked  map[corral.JobID]corral.Ask
 	conns  map[*wire.Conn]corral.JobID // :: connection → attempt of its pilot
+	cut    map[corral.JobID]time.Time  // when the pilot's last connection ended without farewell
 }
 
 // NewLinks returns a set without links. Pilots get these terms: their workers die if corrald is silent for a lease.
 func NewLinks(terms wire.Terms) *Links {
-	return &Links{Terms: terms, asked: map[corral.JobID]corral.Ask{}, conns: map[*wire.Conn]corral.JobID{}}
+	return &Links{Terms: terms, asked: map[corral.JobID]corral.Ask{}, conns: map[*wire.Conn]corral.JobID{},
+		cut: map[corral.JobID]time.Time{}}
 }
 
 // Ask tells the pilots of an attempt what they shall do, now or when they connect next.
@@ -62,14 +67,34 @@ func (l *Links) join(c *wire.Conn, attempt corral.JobID) {
 		return
 	}
 	l.conns[c] = attempt
+	delete(l.cut, attempt)
 	if ask := l.asked[attempt]; ask != corral.AskNothing {
 		c.Send(wire.AskMessage(ask))
 	}
 }
 
-// part forgets a connection that has ended.
-func (l *Links) part(c *wire.Conn) {
+// part forgets a connection that has ended, with or without farewell.
+func (l *Links) part(c *wire.Conn, farewell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	attempt := l.conns[c]
 	delete(l.conns, c)
+	if !farewell && !slices.Contains(slices.Collect(maps.Values(l.conns)), attempt) {
+		l.cut[attempt] = time.Now()
+	}
+}
+
+// Cut returns the attempts whose pilots have lost their connection, and since when. Whoever knows that an attempt is
+// over calls Forget.
+func (l *Links) Cut() map[corral.JobID]time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.cut)
+}
+
+// Forget forgets that the pilot of an attempt which is over has lost its connection.
+func (l *Links) Forget(attempt corral.JobID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.cut, attempt)
 }

@@ -12,7 +12,8 @@ import (
 // the other, in their order; a call back takes seconds, so it goes on beside.
 func (p *Port) servePilot(ctx context.Context, c *wire.Conn, adm Admission) {
 	adm.Links.join(c, adm.Attempt)
-	defer adm.Links.part(c)
+	farewell := false
+	defer func() { adm.Links.part(c, farewell) }()
 	ctx, cancel := context.WithCancel(ctx)
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -30,6 +31,7 @@ func (p *Port) servePilot(ctx context.Context, c *wire.Conn, adm Admission) {
 		case wire.TypeCallBack:
 			calls.Go(func() { c.Send(p.callBack(ctx, c, adm, msg)) })
 		case wire.TypeBye:
+			farewell = true
 			return
 		default:
 			p.lg.Info("pilot disconnected", "attempt", adm.Attempt, "sent", msg.Type)

@@ -17,6 +17,7 @@ var seesAll = map[string]string{
 	"internal/events":     "reads the history once for all listeners, each of whom is told of what is theirs",
 	"internal/gate":       "finds the owner of an attempt by its tag, before anything else is known of who dials in",
 	"internal/metrics":    "counts",
+	"internal/outage":     "finds what is alive, and writes each entry for its owner",
 	"internal/owners":     "finds the owners whose accounts are being ended",
 	"internal/provision":  "finds the plans that are under way",
 	"internal/run":        "recovers runs; folders of runs must not hold one another, whosever they are",

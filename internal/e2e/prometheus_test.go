@@ -113,7 +113,7 @@ func expressions(t testing.TB) (all []string) {
 	if err != nil || err2 != nil {
 		t.Fatal(err, err2)
 	}
-	variables := strings.NewReplacer("$site", ".*", "$window", "1h")
+	variables := strings.NewReplacer("$owner", ".*", "$site", ".*", "$window", "1h")
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {
 			all = append(all, variables.Replace(target.Expr))
@@ -153,14 +153,14 @@ func TestPrometheus(t *testing.T) {
 			return err == nil && n > 0
 		})
 	}
-	if n, err := p.ask(`corral_tasks{state="running"} > 0 and on() sum(corral_workers) == 2`); err != nil || n != 1 {
+	if n, err := p.ask(`corral_tasks{state="running"} > 0 and on(owner) sum by (owner) (corral_workers) == 2`); err != nil || n != 1 {
 		t.Errorf("running tasks and two workers: %d series, %v", n, err)
 	}
 	u.let("go")
 	u.must("runs", "wait", run)
 	u.must("glidein", "remove", "1", "--wait")
 	u.until("the attempt's end is counted", time.Minute, func() bool {
-		n, err := p.ask(`corral_attempts_ended_total{outcome="drained"} == 1 and on() corral_tasks_ended_total{outcome="done"} == 6`)
+		n, err := p.ask(`corral_attempts_ended_total{outcome="drained"} == 1 and on(owner) corral_tasks_ended_total{outcome="done"} == 6`)
 		return err == nil && n == 1
 	})
 	u.kill(u.running())

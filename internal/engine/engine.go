@@ -30,12 +30,12 @@ type Config struct {
 // Steps is told what the loops of sites do; functions that are nil are not called. They are called by the loops'
 // goroutines, and must not wait.
 type Steps struct {
-	Began func(site string)
-	Ended func(site string, took time.Duration, err error) // err is nil also if the world had changed meanwhile
+	Began func(site corral.SiteID)
+	Ended func(site corral.SiteID, took time.Duration, err error) // err is nil also if the world had changed meanwhile
 }
 
 // begin tells of a step that begins, and returns what tells of its end.
-func (s Steps) begin(site string) (ended func(time.Duration, error)) {
+func (s Steps) begin(site corral.SiteID) (ended func(time.Duration, error)) {
 	if s.Began != nil {
 		s.Began(site)
 	}

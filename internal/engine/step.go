@@ -33,7 +33,7 @@ func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, erro
 	if w.Site.State == corral.SiteDeleted && len(live) == 0 {
 		return 0, errNothingLeft
 	}
-	ended := l.e.cfg.Steps.begin(w.Site.Name)
+	ended := l.e.cfg.Steps.begin(w.Site.ID)
 	l.line.begin()
 	if err = l.trouble.knock(ctx, w.Site); err == nil {
 		w.Site.Credentials, err = l.creds.look(ctx, now, w.Site)

@@ -176,11 +176,17 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 		tasks, lack := x.book.remaining(first), few.lack(first.need)
 		if _, raised := x.attempts.more[tasks[0]]; raised { // nobody has asked for so much
 			lack += " (the last: " + x.attempts.notes[tasks[0]] + ")"
+		} else if len(tasks) == 1 && x.plan.Tasks[tasks[0]].Usual && few.takes(need{of: first.need.of}) {
+			lack += usualTime
 		}
 		short.What = x.plan.sentence(tasks, lack, int(lacking-first.left))
 	}
 	return short
 }
+
+// usualTime is said where a task lacks time for which nobody has asked.
+const usualTime = ": the task gives no time, so the default of --default-runtime holds; shorten it, " +
+	"give the task's own (`corral submit --time`), or ask for longer pilots"
 
 // before reports whether job a comes before job b: by priority, by rank, then by the order of their release.
 func (p *plan) before(a, b *entry) bool {

@@ -33,6 +33,7 @@ type TaskSpec struct {
 	GPUs      int
 	DiskMiB   int
 	Estimate  time.Duration // assumed runtime; never 0
+	Usual     bool          // Estimate is the run's default: the task gives none
 	Retries   int           // how often it may fail and be tried again
 	Once      bool          // it is not begun again if its worker is lost, or has to leave
 	Done      bool          // before this execution began: it never runs, and what its parents do does not matter

@@ -51,8 +51,8 @@ func Progress(look Look, head string, r corral.Run, now time.Time) []string {
 		done, todo = strings.Repeat("━", filled), strings.Repeat("─", length-filled)
 	}
 	all := []string{look.Line(Span{Bold, head}, Span{colour, done}, Span{Faint, todo}, Span{Plain, tail})}
-	if r.Reason != "" && !r.State.Over() { // then who follows the run says why it ended
-		all = append(all, look.Line(Span{Note, "  " + r.Reason}))
+	if why := Reason(r, now); why != "" && !r.State.Over() { // then who follows the run says why it ended
+		all = append(all, look.Line(Span{Note, "  " + why}))
 	}
 	return all
 }

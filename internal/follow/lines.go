@@ -20,7 +20,7 @@ type lines struct {
 }
 
 func (l *lines) Show(_ context.Context, r corral.Run, now time.Time) {
-	news := r.State != l.last.State || r.Reason != l.last.Reason
+	news := r.State != l.last.State || Reason(r, now) != Reason(l.last, now)
 	counted := r.Tasks != l.last.Tasks && now.Sub(l.wrote) >= linePace
 	if !news && !counted {
 		return
@@ -41,8 +41,8 @@ func line(r corral.Run, now time.Time) string {
 		s += fmt.Sprintf(", %d failed", t.Failed)
 	}
 	s += Left(r, now)
-	if r.Reason != "" && !r.State.Over() { // then who follows the run says why it ended
-		s += " (" + r.Reason + ")"
+	if why := Reason(r, now); why != "" && !r.State.Over() { // then who follows the run says why it ended
+		s += " (" + why + ")"
 	}
 	return Look{}.Line(Span{Plain, s})
 }

@@ -9,7 +9,9 @@
 // Every series exists from the first scrape on, with 0: of every state, of every site, of every outcome. A rate over a
 // series that appears with its first event would miss that event, and an alert on one that is absent never fires.
 //
-// Labels are states and outcomes, which are few, and names of sites and clusters. There is none of users, runs or
-// tasks, of which there may be any number; `corral usage` and the REST API tell of those. Series of a site go when it
-// does.
+// Labels are states and outcomes, which are few, and names of sites and clusters, each beside its owner, within whom
+// alone it is unique. None is of single runs or tasks, of which there may be any number; `corral usage` and the REST
+// API tell of those. Series of a site go when it does.
+//
+// What cannot be read is missing, and counted: it is not in the way of the rest (faults.go).
 package metrics

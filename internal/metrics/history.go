@@ -35,10 +35,10 @@ func newHistory() history {
 				"its start: the wait in the queue), registration (start to the first worker), runtime.",
 			Buckets: []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800,
 				604800},
-		}, []string{"site", "phase"}),
+		}, []string{"owner", "site", "phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "corral_attempts_ended_total", Help: "Attempts of glideins that ended, by site and outcome.",
-		}, []string{"site", "outcome"}),
+		}, []string{"owner", "site", "outcome"}),
 	}
 }
 
@@ -48,19 +48,21 @@ func (h *history) Describe(to chan<- *prometheus.Desc) { h.phases.Describe(to); 
 // Collect implements prometheus.Collector.
 func (h *history) Collect(to chan<- prometheus.Metric) { h.phases.Collect(to); h.ended.Collect(to) }
 
-func (h *history) begin(site string) {
+// begin implements perSite.
+func (h *history) begin(site corral.Site) {
 	for _, phase := range phaseNames {
-		h.phases.WithLabelValues(site, phase)
+		h.phases.WithLabelValues(site.Owner, site.Name, phase)
 	}
 	for _, outcome := range corral.Outcomes {
 		if outcome != corral.OutcomeDone { // which only setup and cleanup jobs have
-			h.ended.WithLabelValues(site, string(outcome))
+			h.ended.WithLabelValues(site.Owner, site.Name, string(outcome))
 		}
 	}
 }
 
-func (h *history) end(site string) {
-	of := prometheus.Labels{"site": site}
+// end implements perSite.
+func (h *history) end(site corral.Site) {
+	of := labelsOf(site)
 	h.phases.DeletePartialMatch(of)
 	h.ended.DeletePartialMatch(of)
 }
@@ -131,11 +133,11 @@ func (h *history) observe(tx *store.WholeTx, e corral.Entry) error {
 	moved := e.From != e.To
 	switch {
 	case moved && e.To == string(corral.JobEnded) && job.Kind == corral.PilotJob:
-		h.ended.WithLabelValues(site.Name, string(job.Outcome)).Inc()
+		h.ended.WithLabelValues(site.Owner, site.Name, string(job.Outcome)).Inc()
 	case e.Event == "workers" && !job.StartedAt.IsZero():
 		first, err := firstWorkers(tx, job)
 		if err == nil && first == e.ID {
-			h.phase(site.Name, registration, e.At.Sub(job.StartedAt))
+			h.phase(site, registration, e.At.Sub(job.StartedAt))
 		}
 		return err
 	}
@@ -152,14 +154,14 @@ func (h *history) observe(tx *store.WholeTx, e corral.Entry) error {
 	}
 	for _, p := range corral.Phases(corral.Timeline(job)) {
 		if about[p.Name] {
-			h.phase(site.Name, p.Name, p.Took())
+			h.phase(site, p.Name, p.Took())
 		}
 	}
 	return nil
 }
 
-func (h *history) phase(site, name string, took time.Duration) {
-	h.phases.WithLabelValues(site, name).Observe(max(0, took.Seconds()))
+func (h *history) phase(site corral.Site, name string, took time.Duration) {
+	h.phases.WithLabelValues(site.Owner, site.Name, name).Observe(max(0, took.Seconds()))
 }
 
 // firstWorkers returns the entry of the history in which a job's first worker came.

@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/corral-pilot/corral"
 )
 
 var (
 	lagDesc = gauge("corral_reconcile_lag_seconds",
 		"How long a step of the site's loop has been under way: what is asked meanwhile waits. 0: the loop rests.",
-		"site")
+		"owner", "site")
 	successDesc = gauge("corral_reconcile_success_timestamp_seconds",
 		"When a step of the site's loop last ended without an error, since 1970; at first, when it was first seen.",
-		"site")
+		"owner", "site")
 )
 
 // loops are those of sites, as the engine tells of them.
@@ -21,20 +23,26 @@ type loops struct {
 	steps    *prometheus.HistogramVec
 	failures *prometheus.CounterVec
 
-	mu    sync.Mutex // guards what follows
-	began map[string]time.Time
-	good  map[string]time.Time
+	mu sync.Mutex // guards of
+	of map[corral.SiteID]*loop
+}
+
+// A loop is one whose site has series.
+type loop struct {
+	owner, site string
+	began       time.Time // the step that is under way; zero: none is
+	good        time.Time // when a step last ended without an error
 }
 
 func newLoops() loops {
 	return loops{
 		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "corral_reconcile_step_seconds", Help: "Time that a step of the site's loop took.", Buckets: quick,
-		}, []string{"site"}),
+		}, []string{"owner", "site"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "corral_reconcile_failures_total", Help: "Steps of the site's loop that ended with an error.",
-		}, []string{"site"}),
-		began: map[string]time.Time{}, good: map[string]time.Time{},
+		}, []string{"owner", "site"}),
+		of: map[corral.SiteID]*loop{},
 	}
 }
 
@@ -53,59 +61,59 @@ func (l *loops) Collect(to chan<- prometheus.Metric) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	for site, good := range l.good {
+	for _, of := range l.of {
 		lag := 0.0
-		if began := l.began[site]; !began.IsZero() {
-			lag = now.Sub(began).Seconds()
+		if !of.began.IsZero() {
+			lag = now.Sub(of.began).Seconds()
 		}
-		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, lag, site)
-		to <- prometheus.MustNewConstMetric(successDesc, prometheus.GaugeValue, float64(good.UnixMilli())/1000, site)
+		good := float64(of.good.UnixMilli()) / 1000
+		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, lag, of.owner, of.site)
+		to <- prometheus.MustNewConstMetric(successDesc, prometheus.GaugeValue, good, of.owner, of.site)
 	}
 }
 
-func (l *loops) begin(site string) {
-	l.steps.WithLabelValues(site)
-	l.failures.WithLabelValues(site)
+// begin implements perSite.
+func (l *loops) begin(site corral.Site) {
+	l.steps.WithLabelValues(site.Owner, site.Name)
+	l.failures.WithLabelValues(site.Owner, site.Name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.good[site].IsZero() {
-		l.good[site] = time.Now()
-	}
+	l.of[site.ID] = &loop{owner: site.Owner, site: site.Name, good: time.Now()}
 }
 
-func (l *loops) end(site string) {
-	of := prometheus.Labels{"site": site}
-	l.steps.DeletePartialMatch(of)
-	l.failures.DeletePartialMatch(of)
+// end implements perSite.
+func (l *loops) end(site corral.Site) {
+	l.steps.DeletePartialMatch(labelsOf(site))
+	l.failures.DeletePartialMatch(labelsOf(site))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.began, site)
-	delete(l.good, site)
+	delete(l.of, site.ID)
 }
 
 // Stepping tells that a step of a site's loop begins. The site has no series before the first scrape that finds it.
-func (m *Metrics) Stepping(site string) {
+func (m *Metrics) Stepping(site corral.SiteID) {
 	l := &m.loops
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.good[site]; known {
-		l.began[site] = time.Now()
+	if of := l.of[site]; of != nil {
+		of.began = time.Now()
 	}
 }
 
 // Stepped tells that a step has ended, how long it took, and why it failed, nil if it has not.
-func (m *Metrics) Stepped(site string, took time.Duration, err error) {
+func (m *Metrics) Stepped(site corral.SiteID, took time.Duration, err error) {
 	l := &m.loops
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.good[site]; !known {
+	of := l.of[site]
+	if of == nil {
 		return
 	}
-	delete(l.began, site)
-	l.steps.WithLabelValues(site).Observe(took.Seconds())
+	of.began = time.Time{}
+	l.steps.WithLabelValues(of.owner, of.site).Observe(took.Seconds())
 	if err != nil {
-		l.failures.WithLabelValues(site).Inc()
+		l.failures.WithLabelValues(of.owner, of.site).Inc()
 		return
 	}
-	l.good[site] = time.Now()
+	of.good = time.Now()
 }

@@ -23,6 +23,8 @@ type Metrics struct {
 	lg       *slog.Logger
 	db       *store.DB
 	registry *prometheus.Registry
+	faults   *faults
+	stored   *stored
 	history  history
 	loops    loops
 	requests *prometheus.CounterVec
@@ -46,7 +48,8 @@ var quick = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5,
 // New returns the metrics of a corrald of this version.
 func New(lg *slog.Logger, db *store.DB, version string, from Sources) *Metrics {
 	m := &Metrics{
-		lg: lg, db: db, registry: prometheus.NewRegistry(), history: newHistory(), loops: newLoops(),
+		lg: lg, db: db, registry: prometheus.NewRegistry(), faults: newFaults(lg),
+		history: newHistory(), loops: newLoops(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "corral_http_requests_total",
 			Help: "Requests answered by the REST API; the route is empty for paths that it does not have.",
@@ -57,6 +60,7 @@ func New(lg *slog.Logger, db *store.DB, version string, from Sources) *Metrics {
 			Buckets: quick,
 		}, []string{"method", "route"}),
 	}
+	m.stored = &stored{db: db, from: from, parts: parts, faults: m.faults, sites: []perSite{&m.history, &m.loops}}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "corral_build_info", Help: "1, with the version of corrald.",
 		ConstLabels: prometheus.Labels{"version": version},
@@ -64,9 +68,7 @@ func New(lg *slog.Logger, db *store.DB, version string, from Sources) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		&stored{lg: lg, db: db, from: from, told: map[string]bool{}, sites: []perSite{&m.history, &m.loops}},
-		database{lg, db.Path()},
-		m.requests, m.answers, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		m.stored, m.faults.count, database{lg, db.Path()}, m.requests, m.answers, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "corral_tls_certificate_expiry_timestamp_seconds",
 			Help: "When the certificate expires that corrald shows to others; +Inf: it has none.",
 		}, m.certificateEnds),
@@ -84,10 +86,10 @@ func (m *Metrics) certificateEnds() float64 {
 	return expiry(time.Time{})
 }
 
-// Handler answers scrapes. What cannot be read is an answer of status 500, by which Prometheus takes corrald for down.
+// Handler answers scrapes. What cannot be read is left out, logged once, and counted in corral_metrics_errors_total.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(m.lg.Handler(), slog.LevelWarn), DisableCompression: true, MaxRequestsInFlight: 4,
+		ErrorLog: m.faults, ErrorHandling: promhttp.ContinueOnError, DisableCompression: true, MaxRequestsInFlight: 4,
 	})
 }
 
@@ -117,8 +119,13 @@ type perSite interface {
 	prometheus.Collector
 
 	// begin makes the series of a site, with 0.
-	begin(site string)
+	begin(site corral.Site)
 
 	// end removes them.
-	end(site string)
+	end(site corral.Site)
+}
+
+// labelsOf are those of all series of a site.
+func labelsOf(site corral.Site) prometheus.Labels {
+	return prometheus.Labels{"owner": site.Owner, "site": site.Name}
 }

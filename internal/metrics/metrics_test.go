@@ -31,7 +31,18 @@ type world struct {
 	credentials []credential.Credential // by which corrald is logged in at all sites
 }
 
+// newWorld has a cluster and a site of ann's.
 func newWorld(t *testing.T) *world {
+	w := emptyWorld(t)
+	w.write(func(tx *store.Tx) (err error) {
+		w.cluster, err = tx.CreateCluster(corral.Cluster{Name: "default", Owner: "ann", Kind: corral.Embedded})
+		return err
+	})
+	w.site = w.newSite("hpc")
+	return w
+}
+
+func emptyWorld(t *testing.T) *world {
 	w := &world{T: t, db: storetest.OpenTest(t)}
 	w.m = metrics.New(slog.New(slog.DiscardHandler), w.db, "1.2.3", metrics.Sources{
 		Workers: func(corral.ClusterID) []corral.Worker {
@@ -39,11 +50,6 @@ func newWorld(t *testing.T) *world {
 		},
 		Credentials: func(corral.Site) []credential.Credential { return w.credentials },
 	})
-	w.write(func(tx *store.Tx) (err error) {
-		w.cluster, err = tx.CreateCluster(corral.Cluster{Name: "default", Owner: "ann", Kind: corral.Embedded})
-		return err
-	})
-	w.site = w.newSite("hpc")
 	return w
 }
 
@@ -57,15 +63,21 @@ func (w *world) write(fn func(*store.Tx) error) {
 func (w *world) newSite(name string) (s corral.Site) {
 	w.Helper()
 	w.write(func(tx *store.Tx) (err error) {
-		s, err = tx.CreateSite(corral.Site{Name: name, Owner: "ann", Contact: "local:", Batch: "fork", Root: "/r"})
-		for _, move := range []corral.SiteMove{corral.SiteStage, corral.SiteStaged} {
-			if err == nil {
-				s, err = tx.MoveSite(s.ID, move, "")
-			}
-		}
+		s, err = ready(tx, corral.Site{Name: name, Owner: "ann", Contact: "local:", Batch: "fork", Root: "/r"})
 		return err
 	})
 	return s
+}
+
+// ready makes a site that is READY.
+func ready(tx *store.Tx, s corral.Site) (corral.Site, error) {
+	s, err := tx.CreateSite(s)
+	for _, move := range []corral.SiteMove{corral.SiteStage, corral.SiteStaged} {
+		if err == nil {
+			s, err = tx.MoveSite(s.ID, move, "")
+		}
+	}
+	return s, err
 }
 
 // attempt makes an attempt of a new glidein, and moves it.
@@ -107,6 +119,9 @@ func (w *world) scrape() map[string]string {
 	series := map[string]string{}
 	for line := range strings.Lines(rec.Body.String()) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && !strings.HasPrefix(line, "#") {
+			if _, twice := series[name]; twice {
+				w.Errorf("%s is there twice", name)
+			}
 			series[name] = value
 		}
 	}
@@ -125,7 +140,7 @@ func (w *world) want(series map[string]string, want map[string]string) {
 // When credentials expire is told, and what never does is told as infinitely late: an alert on either is false.
 func TestExpiryIsTold(t *testing.T) {
 	t.Parallel()
-	const site, own = `corral_credential_expiry_timestamp_seconds{site="hpc"}`, "corral_tls_certificate_expiry_timestamp_seconds"
+	const site, own = `corral_credential_expiry_timestamp_seconds{owner="ann",site="hpc"}`, "corral_tls_certificate_expiry_timestamp_seconds"
 	w := newWorld(t)
 	w.want(w.scrape(), map[string]string{site: "+Inf", own: "+Inf"})
 	w.credentials = []credential.Credential{{NotAfter: time.Unix(9000, 0)}, {}, {NotAfter: time.Unix(5000, 0)}}
@@ -154,33 +169,33 @@ func TestStoredIsTold(t *testing.T) {
 	})
 	series := w.scrape()
 	w.want(series, map[string]string{
-		`corral_build_info{version="1.2.3"}`:               "1",
-		`corral_sites{state="READY"}`:                      "1",
-		`corral_sites{state="FAILED"}`:                     "0",
-		`corral_glideins{site="hpc",state="ACTIVE"}`:       "2",
-		`corral_glideins{site="hpc",state="FAILED"}`:       "0",
-		`corral_attempts{site="hpc",state="SUBMITTED"}`:    "1",
-		`corral_attempts{site="hpc",state="RUNNING"}`:      "1",
-		`corral_attempts{site="hpc",state="QUEUED"}`:       "0",
-		`corral_runs{state="RUNNING"}`:                     "1",
-		`corral_runs{state="STALLED"}`:                     "0",
-		`corral_tasks{state="running"}`:                    "2",
-		`corral_tasks{state="skipped"}`:                    "0",
-		`corral_tasks_ended_total{outcome="done"}`:         "3",
-		`corral_tasks_ended_total{outcome="failed"}`:       "0",
-		`corral_workers{cluster="default"}`:                "2",
-		`corral_worker_cpus{cluster="default",use="busy"}`: "3",
-		`corral_worker_cpus{cluster="default",use="free"}`: "9",
-		`corral_site_login_needed{site="hpc"}`:             "1",
-		`corral_site_held{site="hpc"}`:                     "0",
+		`corral_build_info{version="1.2.3"}`:                           "1",
+		`corral_sites{owner="ann",state="READY"}`:                      "1",
+		`corral_sites{owner="ann",state="FAILED"}`:                     "0",
+		`corral_glideins{owner="ann",site="hpc",state="ACTIVE"}`:       "2",
+		`corral_glideins{owner="ann",site="hpc",state="FAILED"}`:       "0",
+		`corral_attempts{owner="ann",site="hpc",state="SUBMITTED"}`:    "1",
+		`corral_attempts{owner="ann",site="hpc",state="RUNNING"}`:      "1",
+		`corral_attempts{owner="ann",site="hpc",state="QUEUED"}`:       "0",
+		`corral_runs{owner="ann",state="RUNNING"}`:                     "1",
+		`corral_runs{owner="ann",state="STALLED"}`:                     "0",
+		`corral_tasks{owner="ann",state="running"}`:                    "2",
+		`corral_tasks{owner="ann",state="skipped"}`:                    "0",
+		`corral_tasks_ended_total{outcome="done",owner="ann"}`:         "3",
+		`corral_tasks_ended_total{outcome="failed",owner="ann"}`:       "0",
+		`corral_workers{cluster="default",owner="ann"}`:                "2",
+		`corral_worker_cpus{cluster="default",owner="ann",use="busy"}`: "3",
+		`corral_worker_cpus{cluster="default",owner="ann",use="free"}`: "9",
+		`corral_site_login_needed{owner="ann",site="hpc"}`:             "1",
+		`corral_site_held{owner="ann",site="hpc"}`:                     "0",
 
-		`corral_attempts_ended_total{outcome="failed",site="hpc"}`:  "0",
-		`corral_phase_seconds_count{phase="allocation",site="hpc"}`: "0",
-		`corral_reconcile_lag_seconds{site="hpc"}`:                  "0",
-		`corral_reconcile_failures_total{site="hpc"}`:               "0",
+		`corral_attempts_ended_total{outcome="failed",owner="ann",site="hpc"}`:  "0",
+		`corral_phase_seconds_count{owner="ann",phase="allocation",site="hpc"}`: "0",
+		`corral_reconcile_lag_seconds{owner="ann",site="hpc"}`:                  "0",
+		`corral_reconcile_failures_total{owner="ann",site="hpc"}`:               "0",
 	})
 	for _, name := range []string{"corral_site_trouble_seconds", "corral_oldest_queued_seconds"} {
-		if v, there := series[name+`{site="hpc"}`]; !there || v == "0" {
+		if v, there := series[name+`{owner="ann",site="hpc"}`]; !there || v == "0" {
 			t.Errorf("%s is %q, want some seconds", name, v)
 		}
 	}
@@ -201,7 +216,7 @@ func TestHistoryIsFollowed(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	ended := `corral_attempts_ended_total{outcome="expired",site="hpc"}`
+	ended := `corral_attempts_ended_total{outcome="expired",owner="ann",site="hpc"}`
 	// Until it is known that it follows, an attempt may be from before.
 	until(t, "it follows", func() bool { w.attempt(submit, begin, end); return w.scrape()[ended] != "0" })
 	was := w.scrape()
@@ -211,8 +226,8 @@ func TestHistoryIsFollowed(t *testing.T) {
 	}
 	w.move(j, end)
 	for _, name := range []string{
-		ended, `corral_phase_seconds_count{phase="allocation",site="hpc"}`, `corral_phase_seconds_count{phase="runtime",site="hpc"}`,
-		`corral_phase_seconds_count{phase="registration",site="hpc"}`,
+		ended, `corral_phase_seconds_count{owner="ann",phase="allocation",site="hpc"}`, `corral_phase_seconds_count{owner="ann",phase="runtime",site="hpc"}`,
+		`corral_phase_seconds_count{owner="ann",phase="registration",site="hpc"}`,
 	} {
 		var before, now int
 		fmt.Sscan(was[name], &before)
@@ -239,25 +254,25 @@ func TestLoops(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	other := w.newSite("grid")
-	w.m.Stepping("hpc") // before it is known: nothing is told of it
-	w.want(w.scrape(), map[string]string{`corral_reconcile_lag_seconds{site="hpc"}`: "0"})
-	w.m.Stepped("hpc", time.Second, nil)
-	w.m.Stepped("hpc", time.Second, errors.New("no route"))
-	w.m.Stepping("grid")
+	w.m.Stepping(w.site.ID) // before it is known: nothing is told of it
+	w.want(w.scrape(), map[string]string{`corral_reconcile_lag_seconds{owner="ann",site="hpc"}`: "0"})
+	w.m.Stepped(w.site.ID, time.Second, nil)
+	w.m.Stepped(w.site.ID, time.Second, errors.New("no route"))
+	w.m.Stepping(other.ID)
 	series := w.scrape()
 	w.want(series, map[string]string{
-		`corral_reconcile_step_seconds_count{site="hpc"}`: "2",
-		`corral_reconcile_failures_total{site="hpc"}`:     "1",
-		`corral_reconcile_failures_total{site="grid"}`:    "0",
+		`corral_reconcile_step_seconds_count{owner="ann",site="hpc"}`: "2",
+		`corral_reconcile_failures_total{owner="ann",site="hpc"}`:     "1",
+		`corral_reconcile_failures_total{owner="ann",site="grid"}`:    "0",
 	})
-	if series[`corral_reconcile_lag_seconds{site="grid"}`] == "0" {
+	if series[`corral_reconcile_lag_seconds{owner="ann",site="grid"}`] == "0" {
 		t.Error("a step is under way, and there is no lag")
 	}
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.MoveSite(other.ID, corral.SiteForget, "gone")
 		return err
 	})
-	w.m.Stepped("grid", time.Second, nil)
+	w.m.Stepped(other.ID, time.Second, nil)
 	for name := range w.scrape() {
 		if strings.Contains(name, `"grid"`) {
 			t.Errorf("%s is there, and the site is not", name)

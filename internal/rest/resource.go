@@ -61,9 +61,9 @@ func (r Resource[T]) Alter(c *Call, write func(*store.Tx, T) (T, error)) error {
 // Page answers with a page of what find returns. It asks for one object more than the page has, which shows whether
 // there is a next page.
 func (r Resource[T]) Page(c *Call, find func(*store.Tx, store.Filter) ([]T, error)) error {
-	all := c.Query.Flag("all")
+	all, owner := c.Query.Flag("all"), c.Query.Text("owner")
 	return Part(r.Adapter, c, func(tx *store.Tx, page store.Page) ([]T, error) {
-		return find(tx, store.Filter{All: all, Page: page})
+		return find(tx, store.Filter{All: all, Owner: owner, Page: page})
 	}, r.ID)
 }
 

@@ -60,6 +60,7 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 	done := flow.DoneBefore()
 	for i, estimate := range flow.Estimates(time.Duration(o.DefaultRuntime)) {
 		t := &flow.Tasks[i]
+		_, given := t.Estimated()
 		estimate = max(estimate, shortest)
 		retries := o.Retries
 		if t.Retries != nil {
@@ -67,7 +68,7 @@ func newPlan(ctx context.Context, name string, document []byte, o corral.RunOpti
 		}
 		spec.Tasks[i] = execution.TaskSpec{
 			ID: t.ID, CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB,
-			Estimate: estimate, Retries: retries, Done: done[i],
+			Estimate: estimate, Usual: !given, Retries: retries, Done: done[i],
 		}
 	}
 	spec.Clusters = jobsOf(flow, spec.Tasks, how)

@@ -15,6 +15,7 @@ import (
 
 func TestStalls(t *testing.T) {
 	minute := execution.Capacity{CPUs: 1, MemoryMiB: 4096, Left: time.Minute}
+	brief := execution.Capacity{CPUs: 1, MemoryMiB: 4096, Left: 50 * time.Second}
 	tests := []struct {
 		name     string
 		workers  []*simWorker
@@ -30,6 +31,9 @@ func TestStalls(t *testing.T) {
 			"task wide needs 4 cpus; the largest worker here has 1"},
 		{"time", nil, []execution.Capacity{minute}, spec{ID: "long", Seconds: 90},
 			"task long needs 1m30s; the worker requested that stays longest has 1m0s left"},
+		{"the time that is usual", nil, []execution.Capacity{brief}, spec{ID: "any"},
+			"task any needs 1m0s; the worker requested that stays longest has 50s left: the task gives no time, so the default of " +
+				"--default-runtime holds; shorten it, give the task's own (`corral submit --time`), or ask for longer pilots"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

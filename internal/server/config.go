@@ -9,6 +9,7 @@ import (
 	carrying "github.com/corral-pilot/corral/internal/ensembles"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/outage"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/rest"
 	"github.com/corral-pilot/corral/internal/run"
@@ -23,13 +24,13 @@ type Config struct {
 	Machine corral.SiteQueue // this machine, as the queue that the batch system fork has here
 	Folders Folders
 
-	Runs     *run.Manager
-	Clusters *gate.Clusters // knows who is registered in the clusters now
-	Catalog  *depot.Catalog // has worker packages, and the HTCondors for pools
-	Reach    *reach.Reach   // gets to sites, those among them that are about to be created and have no id yet
-	Prober   Prober
-	Pools    Pools
-	Metrics  *metrics.Metrics // answers /metrics, and is told of each request
+	Runs *run.Manager
+	Workers
+	Catalog *depot.Catalog // has worker packages, and the HTCondors for pools
+	Reach   *reach.Reach   // gets to sites, those among them that are about to be created and have no id yet
+	Prober  Prober
+	Pools   Pools
+	Metrics *metrics.Metrics // answers /metrics, and is told of each request
 
 	// Keys have the ssh keys of those who ask a central corrald.
 	Keys tokens.Keys
@@ -48,6 +49,12 @@ type Config struct {
 type Bounds struct {
 	Pace   rest.Pace     // of bodies; zero: rest.DefaultPace
 	Visits visits.Bounds // of a central corrald at its users' sites; zero: it goes nowhere
+}
+
+// Workers are what is known of workers now.
+type Workers struct {
+	Clusters *gate.Clusters // which are registered
+	Outages  *outage.Keeper // which are out of reach
 }
 
 // Folders are those on this machine that requests are about.

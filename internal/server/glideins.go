@@ -12,7 +12,6 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/reconcile"
 	"github.com/corral-pilot/corral/internal/recorded"
 	"github.com/corral-pilot/corral/internal/request"
@@ -43,7 +42,7 @@ func newGlideins(a *rest.Adapter, cfg Config) *glideinHandlers {
 			w, err := recorded.Of(tx, g)
 			outlook := reconcile.Outlook(tx.Now(), w, g)
 			g.Outlook = &outlook
-			return present(cfg.Clusters, g)[0], err
+			return present(cfg, g)[0], err
 		},
 		Progress: func(list string) (func(corral.Glidein) api.Progress, error) {
 			u, err := api.ParseUntilGlidein(list)
@@ -77,16 +76,16 @@ func (h *glideinHandlers) list(c *rest.Call) error {
 			return nil, err
 		}
 		glideins, err = tx.Glideins(narrow)
-		return present(h.cfg.Clusters, glideins...), err
+		return present(h.cfg, glideins...), err
 	})
 }
 
-// present fills in what is registered of the glideins now, which is never stored: it would be wrong after a crash.
-// Each cluster is asked once, however many of its glideins are listed.
-func present(clusters *gate.Clusters, glideins ...corral.Glidein) []corral.Glidein {
+// present fills in what is registered of the glideins now, and what is out of reach, which is never stored: it would be
+// wrong after a crash. Each cluster is asked once, however many of its glideins are listed.
+func present(cfg Config, glideins ...corral.Glidein) []corral.Glidein {
 	type sum struct{ workers, cpus int }
 	sums := map[corral.GlideinID]sum{}
-	for _, workers := range clusters.Registered(glideins) {
+	for _, workers := range cfg.Clusters.Registered(glideins) {
 		for _, w := range workers {
 			was := sums[w.Glidein]
 			sums[w.Glidein] = sum{was.workers + 1, was.cpus + w.CPUs}
@@ -96,6 +95,7 @@ func present(clusters *gate.Clusters, glideins ...corral.Glidein) []corral.Glide
 		g := &glideins[i]
 		if !g.State.Terminal() { // else no attempt is alive, and workers still listed are about to be found gone
 			g.WorkersNow, g.CPUsNow = sums[g.ID].workers, sums[g.ID].cpus
+			g.Unreachable = cfg.Outages.Of(corral.ObjectGlidein, int64(g.ID))
 		}
 	}
 	return glideins
@@ -174,7 +174,7 @@ func (h *glideinHandlers) remove(c *rest.Call) error {
 	}
 	return h.Alter(c, func(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
 		g, err := tx.AskGlidein(g.ID, ask, "removal was asked for")
-		return present(h.cfg.Clusters, g)[0], err
+		return present(h.cfg, g)[0], err
 	})
 }
 

@@ -25,18 +25,25 @@ import (
 type runHandlers struct {
 	rest.Resource[corral.Run]
 	runs *run.Manager
-	desk *draft.Desk // knows how tasks become jobs where that is left open
+	note func(...corral.Run) []corral.Run // fills in what is not stored
+	desk *draft.Desk                      // knows how tasks become jobs where that is left open
 }
 
 func newRuns(a *rest.Adapter, cfg Config) *runHandlers {
 	desk := draft.NewDesk(a.DB, cfg.Clusters, cfg.Runs, reach.Queues{Reach: cfg.Reach}, cfg.Machine)
-	return &runHandlers{runs: cfg.Runs, desk: desk, Resource: rest.Resource[corral.Run]{
+	note := func(runs ...corral.Run) []corral.Run {
+		for i, r := range runs {
+			runs[i].Unreachable = cfg.Outages.Of(corral.ObjectRun, int64(r.ID))
+		}
+		return cfg.Runs.Noted(runs...)
+	}
+	return &runHandlers{runs: cfg.Runs, note: note, desk: desk, Resource: rest.Resource[corral.Run]{
 		Adapter: a,
 		Object:  corral.ObjectRun,
 		ID:      func(r corral.Run) int64 { return int64(r.ID) },
 		Find: func(c *rest.Call, tx *store.Tx) (corral.Run, error) {
 			r, err := rest.Numbered(c, tx.Run)
-			return cfg.Runs.Noted(r)[0], err
+			return note(r)[0], err
 		},
 		Progress: func(list string) (func(corral.Run) api.Progress, error) {
 			u, err := api.ParseUntil(list, corral.RunStates)
@@ -71,7 +78,7 @@ func (h *runHandlers) list(c *rest.Call) error {
 			return nil, err
 		}
 		runs, err = tx.Runs(narrow)
-		return h.runs.Noted(runs...), err
+		return h.note(runs...), err
 	})
 }
 

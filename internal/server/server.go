@@ -35,7 +35,7 @@ type Server struct {
 
 // Parameters that many routes have.
 var (
-	listing = []string{"all", "after", "limit"}
+	listing = []string{"all", "owner", "after", "limit"}
 	paging  = []string{"after", "limit"}
 	waiting = []string{"wait", "timeout_s"}
 )

@@ -27,6 +27,7 @@ import (
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/matching"
 	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/outage"
 	"github.com/corral-pilot/corral/internal/reach"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/server"
@@ -126,19 +127,19 @@ func start(t testing.TB) *fixture {
 	t.Cleanup(f.crowd.clusters.Close)
 	way := reach.New(f.far.backends(), "0123 me@here")
 	f.config = server.Config{
-		Version:  "test",
-		User:     "nobody",
-		Machine:  machine,
-		Folders:  server.Folders{Sites: "/srv/sites", Ensembles: ensembles.Shelf(t.TempDir())},
-		Runs:     newRuns(t, f.db, f.bench),
-		Clusters: f.crowd.clusters,
-		Catalog:  f.shelf.catalog(f.db),
-		Reach:    way,
-		Prober:   probes{f.far},
-		Pools:    f.drawer,
-		Metrics:  metrics.New(lg, f.db, "test", metrics.Sources{Workers: f.crowd.clusters.Workers, Credentials: way.Credentials.Of}),
-		Keys:     keybox(t.TempDir()),
-		Bounds:   server.Bounds{Visits: visits.Bounds{Allowed: contacts(t, "*:*")}},
+		Version: "test",
+		User:    "nobody",
+		Machine: machine,
+		Folders: server.Folders{Sites: "/srv/sites", Ensembles: ensembles.Shelf(t.TempDir())},
+		Runs:    newRuns(t, f.db, f.bench),
+		Workers: server.Workers{Clusters: f.crowd.clusters, Outages: outage.New(lg, f.db, f.crowd.clusters)},
+		Catalog: f.shelf.catalog(f.db),
+		Reach:   way,
+		Prober:  probes{f.far},
+		Pools:   f.drawer,
+		Metrics: metrics.New(lg, f.db, "test", metrics.Sources{Workers: f.crowd.clusters.Workers, Credentials: way.Credentials.Of}),
+		Keys:    keybox(t.TempDir()),
+		Bounds:  server.Bounds{Visits: visits.Bounds{Allowed: contacts(t, "*:*")}},
 	}
 	f.server = server.New(lg, f.db, f.config)
 	socket := filepath.Join(t.TempDir(), "s")

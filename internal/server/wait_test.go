@@ -155,7 +155,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := server.New(slog.New(slog.DiscardHandler), f.db, server.Config{Version: "v", Runs: newRuns(t, f.db, f.bench), Clusters: f.crowd.clusters, Reach: f.config.Reach, Metrics: f.config.Metrics})
+	srv := server.New(slog.New(slog.DiscardHandler), f.db, server.Config{Version: "v", Runs: newRuns(t, f.db, f.bench), Reach: f.config.Reach, Workers: f.config.Workers, Metrics: f.config.Metrics})
 	ctx, cancel := context.WithCancel(t.Context())
 	served := later(func() error { return srv.Serve(ctx, l) })
 	client := must(api.New("unix:" + socket))(t)

@@ -116,7 +116,7 @@ func TestOldDatabaseBringsNothingBack(t *testing.T) {
 	old := open(t, before)
 	err = storetest.All(old).View(t.Context(), func(tx *store.Tx) error {
 		for n, want := range map[int]account.TokenState{1: account.TokenRevoked, 2: account.TokenRevoked, 3: account.TokenValid, 4: account.TokenRevoked} {
-			if k, err := tx.TokenOf(tokenDigest(n)); err != nil || k.State != want {
+			if k, _, err := old.TokenOf(t.Context(), tokenDigest(n)); err != nil || k.State != want {
 				t.Errorf("token %d is %s, %v; want %s", n, k.State, err, want)
 			}
 		}

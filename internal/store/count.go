@@ -11,9 +11,10 @@ import (
 // What a service is watched by is counted here, in SQL: reading each of ten thousand rows to count them would take
 // longer than all else that a scrape does.
 
-// A Count is how many objects are in a state.
+// A Count is how many objects of an owner are in a state.
 type Count struct {
-	Site  string // by name; empty for what has no site
+	Owner string        // of the site, for what has one
+	Site  corral.SiteID // 0: of no site
 	State string
 	N     int
 }
@@ -21,24 +22,24 @@ type Count struct {
 // counted are the queries of Counts, by kind of object. DELETED objects are tombstones and do not count. Of jobs the
 // live attempts count: liveJob has an index.
 var counted = map[string]string{
-	corral.ObjectSite: "select '', state, count(*) from sites where state <> 'DELETED' group by state",
-	corral.ObjectRun:  "select '', state, count(*) from runs where state <> 'DELETED' group by state",
+	corral.ObjectSite: "select owner, 0, state, count(*) from sites where state <> 'DELETED' group by owner, state",
+	corral.ObjectRun:  "select owner, 0, state, count(*) from runs where state <> 'DELETED' group by owner, state",
 	corral.ObjectGlidein: `
-		select sites.name, glideins.state, count(*)
+		select sites.owner, site_id, glideins.state, count(*)
 		from glideins
 		join sites on sites.id = site_id
 		where glideins.state <> 'DELETED' and sites.state <> 'DELETED'
 		group by site_id, glideins.state`,
 	corral.ObjectJob: `
-		select sites.name, jobs.state, count(*)
+		select sites.owner, site_id, jobs.state, count(*)
 		from jobs
 		join sites on sites.id = site_id
 		where jobs.state <> 'ENDED' and kind = 'pilot' and sites.state <> 'DELETED'
 		group by site_id, jobs.state`,
 }
 
-// Counts counts objects of a kind by state, glideins and the attempts that are live also by site. What there is none of
-// is left out.
+// Counts counts objects of a kind by state and owner, glideins and the attempts that are live also by site. What there
+// is none of is left out.
 func (t *Tx) Counts(object string) ([]Count, error) {
 	query, known := counted[object]
 	if !known {
@@ -47,7 +48,7 @@ func (t *Tx) Counts(object string) ([]Count, error) {
 	var all []Count
 	err := t.rows(query, nil, func(rows *sql.Rows) error {
 		var c Count
-		err := rows.Scan(&c.Site, &c.State, &c.N)
+		err := rows.Scan(&c.Owner, &c.Site, &c.State, &c.N)
 		all = append(all, c)
 		return err
 	})
@@ -57,26 +58,38 @@ func (t *Tx) Counts(object string) ([]Count, error) {
 	return all, nil
 }
 
-// TasksEnded returns how many tasks of all runs that ever were are done, and how many have failed for good.
-func (t *Tx) TasksEnded() (done, failed int64, err error) {
-	err = t.row("select coalesce(sum(tasks_done), 0), coalesce(sum(tasks_failed), 0) from runs", nil, &done, &failed)
-	if err != nil {
-		return 0, 0, fmt.Errorf("counting tasks: %w", err)
-	}
-	return done, failed, nil
+// TasksOver counts tasks of all runs that an owner ever had.
+type TasksOver struct {
+	Owner        string
+	Done, Failed int64 // Failed for good
 }
 
-// OldestQueued returns when the attempt was submitted that has waited longest in a site's queue, by the name of the
-// site; sites in whose queue nothing waits are left out.
-func (t *Tx) OldestQueued() (map[string]time.Time, error) {
-	oldest := map[string]time.Time{}
+// TasksEnded counts the tasks that are over, by the owner of their runs.
+func (t *Tx) TasksEnded() ([]TasksOver, error) {
+	var all []TasksOver
+	err := t.rows("select owner, sum(tasks_done), sum(tasks_failed) from runs group by owner", nil,
+		func(rows *sql.Rows) error {
+			var o TasksOver
+			err := rows.Scan(&o.Owner, &o.Done, &o.Failed)
+			all = append(all, o)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("counting tasks: %w", err)
+	}
+	return all, nil
+}
+
+// OldestQueued returns when the attempt was submitted that has waited longest in a site's queue; sites in whose queue
+// nothing waits are left out.
+func (t *Tx) OldestQueued() (map[corral.SiteID]time.Time, error) {
+	oldest := map[corral.SiteID]time.Time{}
 	err := t.rows(`
-		select sites.name, min(submitted_at_ms)
+		select site_id, min(submitted_at_ms)
 		from jobs
-		join sites on sites.id = site_id
 		where jobs.state <> 'ENDED' and jobs.state in ('SUBMITTED', 'QUEUED') and kind = 'pilot'
 		group by site_id`, nil, func(rows *sql.Rows) error {
-		var site string
+		var site corral.SiteID
 		var since time.Time
 		err := rows.Scan(&site, at(&since))
 		oldest[site] = since

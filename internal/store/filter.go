@@ -14,7 +14,8 @@ type Page struct {
 
 // A Filter selects from a list of objects. The zero value selects all that are not DELETED.
 type Filter struct {
-	All bool // DELETED ones too
+	All   bool   // DELETED ones too
+	Owner string // this one's; empty: of all whose objects the caller sees
 	Page
 }
 
@@ -37,6 +38,9 @@ func (c *conditions) add(term string, args ...any) {
 func (c *conditions) filter(f Filter) {
 	if !f.All {
 		c.add("state <> 'DELETED'")
+	}
+	if f.Owner != "" {
+		c.add("owner = ?", f.Owner)
 	}
 	c.page(f.Page)
 }

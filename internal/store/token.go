@@ -116,6 +116,9 @@ func (t *Tx) Tokens(f Filter) ([]account.Token, error) {
 	if !f.All {
 		c.add("state <> 'REVOKED'")
 	}
+	if f.Owner != "" {
+		c.add("owner = ?", f.Owner)
+	}
 	c.page(f.Page)
 	return tokens.list(t, c)
 }

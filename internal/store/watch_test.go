@@ -54,7 +54,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Counts are of what is there, by state and site.
+// Counts are of what is there, by owner, state and site.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,10 +69,10 @@ func TestCounts(t *testing.T) {
 	})
 	w.view(func(tx *store.Tx) error {
 		for object, want := range map[string][]store.Count{
-			corral.ObjectSite:    {{State: "READY", N: 1}},
-			corral.ObjectRun:     {{State: "RUNNING", N: 1}},
-			corral.ObjectGlidein: {{Site: "local", State: "ACTIVE", N: 1}},
-			corral.ObjectJob:     {{Site: "local", State: "RUNNING", N: 1}, {Site: "local", State: "SUBMITTED", N: 1}},
+			corral.ObjectSite:    {{Owner: g.Owner, State: "READY", N: 1}},
+			corral.ObjectRun:     {{Owner: g.Owner, State: "RUNNING", N: 1}},
+			corral.ObjectGlidein: {{Owner: g.Owner, Site: g.Site, State: "ACTIVE", N: 1}},
+			corral.ObjectJob:     {{Owner: g.Owner, Site: g.Site, State: "RUNNING", N: 1}, {Owner: g.Owner, Site: g.Site, State: "SUBMITTED", N: 1}},
 		} {
 			got, err := tx.Counts(object)
 			if err != nil || !slices.Equal(got, want) {
@@ -82,11 +82,12 @@ func TestCounts(t *testing.T) {
 		if _, err := tx.Counts(corral.ObjectMirror); corral.KindOf(err) != corral.Internal {
 			t.Errorf("of what nobody counts: %v", err)
 		}
-		if done, failed, err := tx.TasksEnded(); err != nil || done != 3 || failed != 1 {
-			t.Errorf("%d tasks done, %d failed, %v", done, failed, err)
+		over := []store.TasksOver{{Owner: g.Owner, Done: 3, Failed: 1}}
+		if got, err := tx.TasksEnded(); err != nil || !slices.Equal(got, over) {
+			t.Errorf("tasks that ended: %v, %v, want %v", got, err, over)
 		}
 		oldest, err := tx.OldestQueued()
-		if err != nil || len(oldest) != 1 || !oldest["local"].Equal(j.SubmittedAt) {
+		if err != nil || len(oldest) != 1 || !oldest[g.Site].Equal(j.SubmittedAt) {
 			t.Errorf("in the queue since %v, %v, want %v", oldest, err, j.SubmittedAt)
 		}
 		return nil

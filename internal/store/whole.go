@@ -77,6 +77,9 @@ func (t *WholeTx) Sites(f Filter) ([]corral.Site, error) { return t.all.Sites(f)
 // Site is Tx.Site.
 func (t *WholeTx) Site(id corral.SiteID) (corral.Site, error) { return t.all.Site(id) }
 
+// Glideins is Tx.Glideins.
+func (t *WholeTx) Glideins(f GlideinFilter) ([]corral.Glidein, error) { return t.all.Glideins(f) }
+
 // Glidein is Tx.Glidein.
 func (t *WholeTx) Glidein(id corral.GlideinID) (corral.Glidein, error) { return t.all.Glidein(id) }
 
@@ -95,10 +98,10 @@ func (t *WholeTx) EndingOwners() ([]account.Owner, error) { return t.all.EndingO
 func (t *WholeTx) Counts(object string) ([]Count, error) { return t.all.Counts(object) }
 
 // TasksEnded is Tx.TasksEnded.
-func (t *WholeTx) TasksEnded() (done, failed int64, err error) { return t.all.TasksEnded() }
+func (t *WholeTx) TasksEnded() ([]TasksOver, error) { return t.all.TasksEnded() }
 
 // OldestQueued is Tx.OldestQueued.
-func (t *WholeTx) OldestQueued() (map[string]time.Time, error) { return t.all.OldestQueued() }
+func (t *WholeTx) OldestQueued() (map[corral.SiteID]time.Time, error) { return t.all.OldestQueued() }
 
 // Told is Tx.Told.
 func (t *WholeTx) Told(site corral.SiteID) ([]corral.Job, error) { return t.all.Told(site) }

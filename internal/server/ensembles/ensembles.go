@@ -59,7 +59,7 @@ func New(a *rest.Adapter, cfg Config) *Handlers {
 // Routes are those of ensembles.
 func (h *Handlers) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/ensembles", h.list, "all", "after", "limit"),
+		rest.Get("/v1/ensembles", h.list, "all", "owner", "after", "limit"),
 		rest.Post("/v1/ensembles", h.create).WithBody(api.MaxRunBody). // the workflows are in it
 										Ahead(h.Adapter, h.cfg.Ahead),
 		rest.Get("/v1/ensembles/:id", h.Get, "wait", "timeout_s"),

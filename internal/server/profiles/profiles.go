@@ -36,7 +36,7 @@ func New(a *rest.Adapter) *Handlers {
 // Routes are those of profiles.
 func (h *Handlers) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/profiles", h.list, "all", "after", "limit"),
+		rest.Get("/v1/profiles", h.list, "all", "owner", "after", "limit"),
 		rest.Post("/v1/profiles", h.create).WithBody(api.MaxProfileBody), // what it is made of is in it
 		rest.Get("/v1/profiles/:profile", h.Get),
 		rest.Delete("/v1/profiles/:profile", h.remove),

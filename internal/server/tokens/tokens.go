@@ -44,7 +44,7 @@ func New(a *rest.Adapter, keys Keys) *Handlers {
 // Routes are those of tokens, and of the ssh key.
 func (h *Handlers) Routes() []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/tokens", h.list, "all", "after", "limit"),
+		rest.Get("/v1/tokens", h.list, "all", "owner", "after", "limit"),
 		rest.Post("/v1/tokens", h.create),
 		rest.Get("/v1/tokens/:id", h.Get),
 		rest.Delete("/v1/tokens/:id", h.revoke),

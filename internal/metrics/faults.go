@@ -1,0 +1,86 @@
+package metrics
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// faults counts what a scrape could not tell, by the part that failed, and logs each error once. Whatever fails, the
+// rest is served: an alert on the counter says that something is missing.
+type faults struct {
+	lg    *slog.Logger
+	count *prometheus.CounterVec
+
+	mu   sync.Mutex        // guards last
+	last map[string]string // the error of each part's last scrape; a part that was read has none
+}
+
+// newFaults returns what counts the faults of all parts, each from 0 on.
+func newFaults(lg *slog.Logger) *faults {
+	f := &faults{lg: lg, last: map[string]string{}, count: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "corral_metrics_errors_total",
+		Help: "Scrapes in which a part of the metrics could not be read, or a series was left out.",
+	}, []string{"part"})}
+	f.count.WithLabelValues(registered)
+	for _, p := range parts {
+		f.count.WithLabelValues(p.name)
+	}
+	return f
+}
+
+// registered is the part of what the client library collects by itself.
+const registered = "registry"
+
+// ended tells how the scrape of a part went.
+func (f *faults) ended(part string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		delete(f.last, part)
+		return
+	}
+	f.count.WithLabelValues(part).Inc()
+	if text := err.Error(); f.last[part] != text {
+		f.last[part] = text
+		f.lg.Warn("metrics are incomplete", "part", part, "error", err)
+	}
+}
+
+// Println implements promhttp.Logger: what the library could not collect or encode.
+func (f *faults) Println(v ...any) {
+	f.ended(registered, fmt.Errorf("%s", strings.TrimSpace(fmt.Sprintln(v...))))
+}
+
+// A sender sends the series of one scrape. Prometheus' registry refuses a scrape that has a series twice, so a second
+// one of the same labels is left out and becomes an error of the part that sent it.
+type sender struct {
+	to   chan<- prometheus.Metric
+	sent map[string]bool
+	err  error // the first one of the part that sends
+}
+
+// gauge sends a value that may go up and down.
+func (s *sender) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	s.send(d, prometheus.GaugeValue, v, labels...)
+}
+
+// send sends a series, or keeps the error of one that cannot be sent.
+func (s *sender) send(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+	metric, err := prometheus.NewConstMetric(d, kind, v, labels...)
+	key := d.String() + "\x00" + strings.Join(labels, "\x00")
+	if err == nil && s.sent[key] {
+		err = fmt.Errorf("a series twice: %s of %q", d, labels)
+	}
+	if err != nil {
+		if s.err == nil {
+			s.err = err
+		}
+		return
+	}
+	s.sent[key] = true
+	s.to <- metric
+}
