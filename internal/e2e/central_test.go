@@ -12,14 +12,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // A central is a corrald that serves many users, each by tokens of their own.
 type central struct {
-	*user        // corrald's own user, who makes the first tokens at its socket
-	url   string // for everybody else
+	*user            // corrald's own user, who makes the first tokens at its socket
+	url   string     // for everybody else
+	ended chan error // has a value when corrald has ended
+	cmd   *exec.Cmd
 }
 
 var servesAt = regexp.MustCompile(`token" address=127\.0\.0\.1:(\d+)`)
@@ -49,11 +52,11 @@ func newCentral(t testing.TB, prepare func(database string), env ...string) *cen
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	c.cmd, c.ended = cmd, make(chan error, 1)
+	go func() { c.ended <- cmd.Wait() }()
 	c.until("corrald serves", time.Minute, func() bool {
 		select {
-		case err := <-ended:
+		case err := <-c.ended:
 			t.Fatalf("corrald ended: %v", err)
 		default:
 		}
@@ -117,4 +120,13 @@ func (c *central) person(t testing.TB, owner string, flags ...string) *user {
 func (u *user) readySite(name string) {
 	u.t.Helper()
 	u.must("site", "create", name, "--contact", "local:", "--batch", "fork", "--root", filepath.Join(u.dir, "root", name), "--wait", "-q")
+}
+
+// stop ends corrald, and leaves what there is at sites.
+func (c *central) stop() {
+	c.t.Helper()
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	if err := <-c.ended; err != nil {
+		c.t.Errorf("corrald ended: %v", err)
+	}
 }
