@@ -98,7 +98,6 @@ func fields(typ reflect.Type, at string, found func(path string)) {
 	}
 }
 
-
 // What a field says of objects. A field of the first kinds names nothing that has an owner; what a field of the others
 // names must be the asker's own, which naming tries.
 const (
