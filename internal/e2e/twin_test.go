@@ -73,7 +73,7 @@ func live(t *testing.T, digit int, before *story) *story {
 			if nobody, err = net.Listen("tcp", "127.0.0.1:0"); err == nil {
 				contact := "ssh://twin@" + nobody.Addr().String()
 				_ = nobody.Close()
-				err = storetest.AddTwins(t.Context(), database, before.after, "ann", contact, t.TempDir())
+				err = storetest.Twins{Life: before.after, Owner: "ann", Contact: contact, Dir: t.TempDir()}.Add(t.Context(), database)
 			}
 		}
 		if err != nil {

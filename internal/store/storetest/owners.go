@@ -37,7 +37,7 @@ func via(table, column string) string {
 }
 
 // shared are tables whose rows are everybody's, or corrald's own.
-var shared = []string{"answers", "history", "mirrors", "packages", "replicas"}
+var shared = []string{"answers", "history", "mirrors", "owners", "packages", "replicas"}
 
 // targets :: name of a column or of a field that ends in it → the table of the object that it names.
 var targets = map[string]string{
@@ -48,8 +48,9 @@ var targets = map[string]string{
 // labels :: label → the table of the object whose id is its value.
 var labels = map[string]string{"plan": "plans", "scale": "clusters", "ensemble": "ensembles"}
 
-// unrelated are columns that end in _id and name no object of ours.
-var unrelated = []string{"jobs.site_job_id"}
+// unrelated are columns that end in _id and name no object of ours, or one that may be another owner's: administrators
+// make tokens for others.
+var unrelated = []string{"jobs.site_job_id", "tokens.parent_id"}
 
 // CheckOwners fails the test for each row of one owner in the database at path that points at an object of another. The
 // database may be in use.
@@ -131,7 +132,8 @@ func texts(ctx context.Context, db *sql.DB, query string) (all []string, err err
 	return all, rows.Err()
 }
 
-// queries look for what a table's rows point at: by a column, by a label, by a field of a document.
+// queries look for what a table's rows point at: by a column, by a label, by a field of a document. A reference that is
+// stored in one of these ways under a name of the usual form is found without a word here, also if it is new.
 func queries(table, owner string, columns []string, unknown *[]error) (all []string) {
 	if table == "scales" { // it has its cluster's id
 		all = append(all, query{table: table, owner: owner, where: "id", value: "r.id", to: "clusters"}.text())
@@ -157,9 +159,9 @@ func queries(table, owner string, columns []string, unknown *[]error) (all []str
 				if_:   "f.key = '" + field + "' and f.type = 'integer'"}.text())
 		}
 	}
-	if table == "scales" {
+	if slices.Contains(columns, "sites") { // a list of ids, or ids by name
 		all = append(all, query{table: table, owner: owner, where: "sites", value: "f.value", to: "sites",
-			among: ", json_each(r.sites) as f", if_: "f.type = 'integer'"}.text())
+			among: ", json_each(coalesce(r.sites, '[]')) as f", if_: "f.type = 'integer'"}.text())
 	}
 	return all
 }

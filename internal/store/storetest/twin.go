@@ -21,7 +21,9 @@ import (
 )
 
 // numbered :: second digit of ids → the table.
-var numbered = []string{"history", "sites", "clusters", "glideins", "jobs", "runs", "plans", "profiles", "tokens", "ensembles"}
+var numbered = []string{
+	"history", "sites", "clusters", "glideins", "jobs", "runs", "plans", "profiles", "tokens", "ensembles",
+}
 
 const (
 	decade  = 100_000   // ids of one table
@@ -78,8 +80,16 @@ func rawDB(path string) (*sql.DB, error) {
 }
 
 // ended has the attempts of a twin's glideins end.
-const ended = "update jobs set state = 'ENDED', outcome = 'expired', ended_at_ms = updated_at_ms where state <> 'ENDED' and " +
-	"glidein_id in (select id from glideins where owner = ?)"
+const ended = "update jobs set state = 'ENDED', outcome = 'expired', ended_at_ms = updated_at_ms " +
+	"where state <> 'ENDED' and glidein_id in (select id from glideins where owner = ?)"
+
+// running has them go on, those that had ended, too.
+const running = "update jobs set state = 'RUNNING', outcome = null, exit_status = null, transient = 0, failure = '', " +
+	"summed = 0, ended_at_ms = null, submitted_at_ms = created_at_ms, started_at_ms = created_at_ms " +
+	"where glidein_id in (select id from glideins where owner = ?)"
+
+// notBefore is far ahead, in milliseconds: a glidein that waits for it is not asked for by then.
+const notBefore = "4102444800000"
 
 // A stage is how far the objects of a twin are: statements that move them there, in which ? is the twin's owner.
 var stages = [][]string{
@@ -88,13 +98,13 @@ var stages = [][]string{
 	{ // all goes on
 		"update sites set state = 'READY' where owner = ?",
 		"update clusters set state = 'READY' where owner = ?",
-		"update jobs set state = 'RUNNING', outcome = null, exit_status = null, transient = 0, failure = '', summed = 0, ended_at_ms = null, " +
-			"submitted_at_ms = created_at_ms, started_at_ms = created_at_ms where glidein_id in (select id from glideins where owner = ?)",
+		running,
 		"update glideins set state = 'ACTIVE', asked = '' where owner = ?",
 		"update runs set state = 'RUNNING', ended_at_ms = null, report = null where owner = ?",
 		"update plans set state = 'PROVISIONED', began_at_ms = created_at_ms where owner = ?",
 		"update ensembles set state = 'RUNNING', ended_at_ms = null where owner = ?",
-		"update tokens set state = 'VALID' where owner = ? and name not in (select name from tokens where state = 'VALID')",
+		"update tokens set state = 'VALID' where owner = ? and name not in " +
+			"(select name from tokens where state = 'VALID')",
 	},
 	{ // all is new, or ends
 		"update sites set state = 'NEW' where owner = ?",
@@ -106,7 +116,8 @@ var stages = [][]string{
 	},
 	{ // all waits
 		"update sites set state = 'STAGING' where owner = ?",
-		ended, "update glideins set state = 'WAITING', asked = '', not_before_at_ms = 4102444800000 where owner = ?",
+		ended,
+		"update glideins set state = 'WAITING', asked = '', not_before_at_ms = " + notBefore + " where owner = ?",
 		"update runs set state = 'STALLED', ended_at_ms = updated_at_ms where owner = ?",
 		"update plans set state = 'RELEASED' where owner = ?",
 	},
@@ -138,15 +149,26 @@ var stages = [][]string{
 	},
 }
 
-// AddTwins copies what an owner has in the database at life into the one at path, which nobody has open: once for each
-// stage, for owners called twin0, twin1 and so on. Their sites are behind contact, their files below dir.
-func AddTwins(ctx context.Context, path, from, owner, contact, dir string) error {
+// Twins says what twins are made of, and what of theirs differs.
+type Twins struct {
+	Life    string // the database of the first life, which nobody changes meanwhile
+	Owner   string // who lived it
+	Contact string // of the twins' sites, in place of the owner's: nothing of theirs is to be done on this machine
+	Dir     string // below which their files would be
+}
+
+// Add copies what the owner has into the database at path, which nobody has open: once for each stage, for owners
+// called twin0, twin1 and so on.
+//
+// The rows are copied as they are, by the tables that ownerOf knows, and not by way of the store: so twins have
+// whatever the store has of an owner, also in a table that is new, and states that the store would leave at once.
+func (w Twins) Add(ctx context.Context, path string) error {
 	raw, err := rawDB(path)
 	if err != nil {
 		return err
 	}
 	defer raw.Close()
-	if _, err := raw.ExecContext(ctx, "attach ? as life", from); err != nil {
+	if _, err := raw.ExecContext(ctx, "attach ? as life", w.Life); err != nil {
 		return err
 	}
 	tables, err := columnsOf(ctx, raw)
@@ -157,7 +179,7 @@ func AddTwins(ctx context.Context, path, from, owner, contact, dir string) error
 		return err
 	}
 	for n, stage := range stages {
-		t := twin{ctx: ctx, db: raw, of: owner, name: "twin" + strconv.Itoa(n), shift: life + n*perTwin, contact: contact, dir: dir}
+		t := twin{Twins: w, ctx: ctx, db: raw, name: "twin" + strconv.Itoa(n), shift: life + n*perTwin}
 		for table := range tables {
 			if err := t.copy(table); err != nil {
 				return fmt.Errorf("copying %s for %s: %w", table, t.name, err)
@@ -175,27 +197,27 @@ func AddTwins(ctx context.Context, path, from, owner, contact, dir string) error
 
 // A twin is being made.
 type twin struct {
-	ctx          context.Context
-	db           *sql.DB
-	of, name     string
-	shift        int // of ids
-	contact, dir string
+	Twins
+	ctx   context.Context
+	db    *sql.DB // with the first life attached as life
+	name  string
+	shift int // of ids: what is added to those of the first life
 }
 
 // rows is a condition for the rows of the first life that are the owner's.
 func (t twin) rows(table string) string {
 	switch owner, owned := ownerOf[table]; {
 	case table == "answers":
-		return "actor = '" + t.of + "'"
+		return "actor = '" + t.Owner + "'"
 	case table == "history": // of what is the owner's
 		var of []string
 		for i, noun := range numbered[1:] {
-			of = append(of, fmt.Sprintf("object_id / %d = %d and (select %s from life.%s as r where r.id = object_id) = '%s'",
-				decade, 71+i, lives(ownerOf[noun]), noun, t.of))
+			whose := fmt.Sprintf("(select %s from life.%s as r where r.id = object_id)", lives(ownerOf[noun]), noun)
+			of = append(of, fmt.Sprintf("object_id / %d = %d and %s = '%s'", decade, 71+i, whose, t.Owner))
 		}
 		return strings.Join(of, " or ")
 	case owned:
-		return lives(owner) + " = '" + t.of + "'"
+		return lives(owner) + " = '" + t.Owner + "'"
 	}
 	return "false"
 }
@@ -241,15 +263,16 @@ func (t twin) copy(table string) error {
 
 var tags = regexp.MustCompile(`corral-(pilot|setup|cleanup|probe)-[a-z2-7]+`)
 
-// value is what a twin has in a column where the owner had v.
+// value is what a twin has in a column where the owner had v: the same but for ids, for what was used and is charged,
+// which is a thousand times as much, and for waits, which are long. Whoever takes it for the owner's shows that.
 func (t twin) value(table, column string, v any) any {
 	switch v := v.(type) {
 	case int64:
 		switch {
 		case v/life == 7 && (column == "id" || strings.HasSuffix(column, "_id")):
 			return v + int64(t.shift)
-		case table == "usage" && strings.HasSuffix(column, "_ms"), table == "spendings" && !strings.HasSuffix(column, "_id"),
-			table == "reservations" && column == "amount":
+		case table == "usage" && strings.HasSuffix(column, "_ms"), table == "reservations" && column == "amount",
+			table == "spendings" && !strings.HasSuffix(column, "_id"):
 			return v*1000 + 1 // who is charged for it notices
 		case table == "jobs" && column == "created_at_ms", table == "jobs" && column == "submitted_at_ms":
 			return v - 3_600_000 // it has waited for an hour
@@ -260,16 +283,18 @@ func (t twin) value(table, column string, v any) any {
 	return v
 }
 
+// text is what a twin has in a column of text: unlike the owner's where a text may be there only once, and with the
+// twin's ids and tags wherever the owner's are in it, as in labels and documents.
 func (t twin) text(table, column, v string) string {
 	switch {
-	case column == "owner" || column == "actor" && v == t.of:
+	case column == "owner" || column == "actor" && v == t.Owner:
 		return t.name
 	case table == "tokens" && column == "digest":
 		return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(t.name+v)))
 	case column == "contact":
-		return t.contact
+		return t.Contact
 	case column == "root", column == "dir", column == "files":
-		return t.dir + "/" + t.name + "/" + strings.ReplaceAll(v, "/", "-")
+		return t.Dir + "/" + t.name + "/" + strings.ReplaceAll(v, "/", "-")
 	}
 	v = tags.ReplaceAllStringFunc(v, func(tag string) string {
 		return fmt.Sprintf("%s%x", tag[:strings.LastIndex(tag, "-")+1], sha256.Sum256([]byte(t.name+tag)))[:len(tag)]
