@@ -365,6 +365,8 @@ var (
 	amount    = regexp.MustCompile(`\b\d+\.\d+(USD|ch)\b`)
 	number    = regexp.MustCompile(`("[a-z_]*?(_s|_hours|_bytes|_ms|pid|free_mib|parallelism|makespan_over_[a-z_]*)":\s*)-?\d+(\.\d+)?([eE]-?\d+)?`)
 	fraction  = regexp.MustCompile(`\b\d\.\d+\b`)
+	nearAll   = regexp.MustCompile(`\b(99\.\d+|100)USD\b`)              // what is left of an allocation
+	sampled   = regexp.MustCompile(`( on 1 cpu\(s\)|("cpus": )[01]\b)`) // of a run that may be over before a worker was counted
 	percent   = regexp.MustCompile(`\b\d+ %`)
 	blanks    = regexp.MustCompile(` {2,}`)
 	personal  = regexp.MustCompile(`ann\d+`)
@@ -405,6 +407,8 @@ func (n *names) rename(text string) string {
 	})
 	text = tiny.ReplaceAllString(text, "F")
 	text = early.ReplaceAllString(text, "$1 STATE")
+	text = nearAll.ReplaceAllString(text, "NEARLY ALL")
+	text = sampled.ReplaceAllString(text, "${2}")
 	text = percent.ReplaceAllString(text, "N %")
 	text = fraction.ReplaceAllString(text, "F")
 	text = forkJob.ReplaceAllString(text, "PROCESS")
