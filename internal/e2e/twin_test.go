@@ -287,7 +287,7 @@ func (s *story) metrics() {
 		fmt.Fprintf(&s.told, "%s\n", text)
 	}
 	for line := range strings.Lines(string(text)) {
-		hers := strings.Contains(line, `site="here"`) || strings.Contains(line, `cluster="default"`)
+		hers := strings.Contains(line, `owner="ann"`) || strings.Contains(line, `site="here"`) || strings.Contains(line, `cluster="default"`)
 		if !hers || strings.Contains(line, "twin") || storetest.IDs(8).MatchString(line) {
 			continue
 		}
