@@ -3,6 +3,7 @@ package storetest
 
 import (
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/corral-pilot/corral/internal/access"
@@ -16,14 +17,25 @@ func All(db *store.DB) store.Owner { return db.Caller(access.Local) }
 // synctest bubble call it within the bubble, so that its clock is the bubble's.
 func OpenTest(t testing.TB) *store.DB {
 	t.Helper()
-	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "corral.db"))
+	path := filepath.Join(t.TempDir(), "corral.db")
+	db, err := store.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	paths.Store(db, path)
 	t.Cleanup(func() {
+		paths.Delete(db)
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return db
+}
+
+var paths sync.Map // *store.DB :: where it is
+
+// Path returns where the file of a database is that OpenTest has opened.
+func Path(db *store.DB) string {
+	path, _ := paths.Load(db)
+	return path.(string)
 }
