@@ -31,8 +31,8 @@ import (
 // ports and paths, which are renamed in the order in which they appear.
 func TestTwin(t *testing.T) {
 	t.Parallel()
-	alone := live(t, 7, nil)
-	beside := live(t, 9, alone)
+	alone := lifeOf(t, 7, nil)
+	beside := lifeOf(t, 9, alone)
 	for _, line := range strings.Split(beside.told.String(), "\n") {
 		if strings.Contains(line, "twin") || storetest.IDs(8).MatchString(line) {
 			t.Errorf("she is told of a twin: %s", line)
@@ -62,8 +62,8 @@ type story struct {
 	after string // a copy of the database, with all that she had
 }
 
-// live lives, with ids that begin with a digit, beside twins made of what she had before, if there was a life before.
-func live(t *testing.T, digit int, before *story) *story {
+// lifeOf is a life, with ids that begin with a digit, beside twins made of what she had before, if there was a life before.
+func lifeOf(t *testing.T, digit int, before *story) *story {
 	t.Helper()
 	s := &story{}
 	s.c = newCentral(t, func(database string) {

@@ -8,7 +8,6 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/internal/access"
-	"github.com/corral-pilot/corral/internal/central"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
@@ -81,7 +80,7 @@ func TestWhoMayCauseWhat(t *testing.T) {
 	for who, want := range causers {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
-			g := newThrong(t, central.Limits{})
+			g := newThrong(t, access.Limits{})
 			g.settle(t)
 			owner, grant, _ := strings.Cut(who, " ")
 			if grant != "" {

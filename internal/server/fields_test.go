@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/central"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/gate"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
@@ -265,7 +265,7 @@ func TestFieldsThatName(t *testing.T) {
 		}
 	}
 	unneeded := maps.Clone(naming)
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	g.login = asks
 	g.settle(t)
 	g.neighbour(t)
@@ -324,7 +324,7 @@ var placesOf = map[string][]string{
 // Lists are narrowed by what is one's own.
 func TestNarrowedByAnothers(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	g.settle(t)
 	g.neighbour(t)
 	for _, target := range []string{"/v1/glideins?site=hpc", "/v1/glideins?site=1", "/v1/glideins?cluster=default",
@@ -342,7 +342,7 @@ func TestNarrowedByAnothers(t *testing.T) {
 // neither listed nor cancelled nor adopted.
 func TestOrphansAreNotAnothers(t *testing.T) {
 	t.Parallel()
-	g := newThrong(t, central.Limits{})
+	g := newThrong(t, access.Limits{})
 	g.settle(t)
 	g.neighbour(t)
 	probe := gate.NewTag(gate.ProbeJob)

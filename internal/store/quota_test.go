@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,14 +26,21 @@ func (w *world) makers() map[string]func(tx *store.Tx, owner string, n int) erro
 			return store.Done(tx.CreateCluster(corral.Cluster{Name: fmt.Sprint("c", n), Owner: owner, Kind: corral.Embedded}))
 		},
 		"glideins": func(tx *store.Tx, owner string, _ int) error {
+			site, cluster, err := home(tx, owner)
+			if err != nil {
+				return err
+			}
 			g := w.newGlidein()
-			g.Owner = owner
+			g.Owner, g.Site, g.Cluster = owner, site, cluster
 			return store.Done(tx.CreateGlidein(g))
 		},
 		"runs": func(tx *store.Tx, owner string, n int) error {
 			r := w.newRun(fmt.Sprint("/runs/", owner, n))
-			r.Owner = owner
-			r, err := tx.CreateRun(r)
+			_, cluster, err := home(tx, owner)
+			r.Owner, r.Cluster = owner, cluster
+			if err == nil {
+				r, err = tx.CreateRun(r)
+			}
 			if err == nil {
 				_, err = tx.MoveRun(r.ID, corral.RunFail, "")
 			}
@@ -40,12 +48,20 @@ func (w *world) makers() map[string]func(tx *store.Tx, owner string, n int) erro
 		},
 		"runs-open": func(tx *store.Tx, owner string, n int) error {
 			r := w.newRun(fmt.Sprint("/runs/open/", owner, n))
-			r.Owner = owner
+			_, cluster, err := home(tx, owner)
+			if err != nil {
+				return err
+			}
+			r.Owner, r.Cluster = owner, cluster
 			return store.Done(tx.CreateRun(r))
 		},
 		"plans": func(tx *store.Tx, owner string, _ int) error {
 			p := w.newPlan()
-			p.Owner = owner
+			_, cluster, err := home(tx, owner)
+			if err != nil {
+				return err
+			}
+			p.Owner, p.Cluster = owner, cluster
 			return store.Done(tx.CreatePlan(p))
 		},
 		"profiles": func(tx *store.Tx, owner string, n int) error {
@@ -58,6 +74,9 @@ func (w *world) makers() map[string]func(tx *store.Tx, owner string, n int) erro
 			}
 			e := w.newEnsemble(fmt.Sprint(owner, n))
 			e.Owner, e.Cluster = owner, c.ID
+			if e.Pilots.SiteID, _, err = home(tx, owner); err != nil {
+				return err
+			}
 			return store.Done(tx.CreateEnsemble(e))
 		},
 		"tokens": func(tx *store.Tx, owner string, n int) error {
@@ -65,6 +84,34 @@ func (w *world) makers() map[string]func(tx *store.Tx, owner string, n int) erro
 				Digest: account.TokenDigest(fmt.Sprint(owner, n))}))
 		},
 	}
+}
+
+// home returns a site that takes pilots, and a cluster, of an owner; it makes them if there are none.
+func home(tx *store.Tx, owner string) (corral.SiteID, corral.ClusterID, error) {
+	clusters, err := tx.Clusters(store.Filter{})
+	for _, c := range clusters {
+		if c.Owner == owner && c.Name == "home" {
+			sites, err := tx.Sites(store.Filter{})
+			i := slices.IndexFunc(sites, func(s corral.Site) bool { return s.Owner == owner && s.Name == "home" })
+			return sites[i].ID, c.ID, err
+		}
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	site := newSite("home")
+	site.Owner, site.Root = owner, "/srv/"+owner
+	if site, err = tx.CreateSite(site); err == nil {
+		site, err = tx.MoveSite(site.ID, corral.SiteStage, "")
+	}
+	if err == nil {
+		site, err = tx.MoveSite(site.ID, corral.SiteStaged, "")
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	c, err := tx.CreateCluster(corral.Cluster{Name: "home", Owner: owner, Kind: corral.Embedded})
+	return site.ID, c.ID, err
 }
 
 // Of each kind of object an owner may have so many, whoever else has some; the refusal says how many there are and what
@@ -129,7 +176,11 @@ func TestQuotasMakeRoom(t *testing.T) {
 				}
 			}
 			r := w.newRun(fmt.Sprint("/runs/", n))
-			r.Owner = "ann"
+			site, cluster, err := home(tx, "ann")
+			if err != nil {
+				return err
+			}
+			r.Owner, r.Cluster = "ann", cluster
 			if r, err = tx.CreateRun(r); err == nil {
 				_, err = tx.MoveRun(r.ID, corral.RunFail, "")
 			}
@@ -137,7 +188,7 @@ func TestQuotasMakeRoom(t *testing.T) {
 				return err
 			}
 			g := w.newGlidein()
-			g.Owner = "ann"
+			g.Owner, g.Site, g.Cluster = "ann", site, cluster
 			if g, err = tx.CreateGlidein(g); err == nil {
 				_, err = tx.AskGlidein(g.ID, corral.AskCancel, "")
 			}

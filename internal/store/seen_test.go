@@ -169,7 +169,7 @@ func TestTokens(t *testing.T) {
 	again := made
 	again.Name = "other"
 	w.refused(corral.Conflict, func(tx *store.Tx) error { return store.Done(tx.CreateToken(again)) }) // its text is taken
-	got, err := w.db.TokenOf(t.Context(), digest("a"))
+	got, _, err := w.db.TokenOf(t.Context(), digest("a"))
 	if err != nil || got.ID != k.ID || !got.ExpiresAt.Equal(made.ExpiresAt) || got.Scopes[0] != "read" || got.Grants[0] != account.GrantLocal {
 		t.Errorf("%+v, %v", got, err)
 	}

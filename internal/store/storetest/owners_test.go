@@ -43,11 +43,11 @@ func settle(tx *store.Tx, owner string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = tx.CreateScale(corral.Scale{Cluster: cluster.ID, Owner: owner, Sites: []string{"hpc"}, Max: 1, CPUs: 1,
+	if _, err = tx.CreateScale(corral.Scale{Cluster: cluster.ID, Owner: owner, SiteIDs: []corral.SiteID{site.ID}, Max: 1, CPUs: 1,
 		Walltime: 600_000_000_000, Idle: 60_000_000_000}); err != nil {
 		return err
 	}
-	_, err = tx.CreateEnsemble(record.Ensemble{Name: "night", Owner: owner, Cluster: cluster.ID, Files: owner, Choice: []byte("{}"),
+	_, err = tx.CreateEnsemble(record.Ensemble{Name: "night", Owner: owner, Cluster: cluster.ID, Files: owner, Choice: []byte("{}"), Pilots: record.Pilots{Site: "hpc", SiteID: site.ID},
 		Progress: record.Progress{Members: []record.Member{{Standing: record.Begun, Run: run.ID}}}})
 	return err
 }
@@ -60,7 +60,7 @@ func TestStrangers(t *testing.T) {
 	t.Parallel()
 	db := storetest.OpenTest(t)
 	for _, owner := range []string{"ann", "bob"} {
-		if err := db.Write(t.Context(), owner, func(tx *store.Tx) error { return settle(tx, owner) }); err != nil {
+		if err := storetest.All(db).Write(t.Context(), owner, func(tx *store.Tx) error { return settle(tx, owner) }); err != nil {
 			t.Fatal(err)
 		}
 	}
