@@ -49,7 +49,8 @@ func suspendOwner(c *cli.Context, p *printer, cl *api.Client, name string) error
 	return printing(suspend, one(p, ownerTable))(c, cl, name)
 }
 
-// endOwner ends an account, and may wait for that. Given again it goes on waiting: an end that was asked for is not asked
+// endOwner ends an account, and may wait for that. Given again it goes on waiting: an end that was asked for is not
+// asked
 // for once more.
 func endOwner(c *cli.Context, p *printer, cl *api.Client, name string) error {
 	if err := checkWait(c); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/xdg"
 )
@@ -43,7 +44,7 @@ func badValues(t *testing.T) map[string][]bad {
 	t.Cleanup(func() { busy.Close() })
 	taken := busy.Addr().String()
 	tls := []string{"--tls-cert", "/nowhere/c", "--tls-key", "/nowhere/k"}
-	return map[string][]bad{
+	all := map[string][]bad{
 		"state": {{"x", nil, 2, "not an absolute path"}, {"/proc/foo", nil, 2, "/proc/foo cannot be made"},
 			{file + "/below", nil, 2, file + " is not a directory"}},
 		"cache":         {{"/proc/foo", nil, 2, "/proc/foo cannot be made"}},
@@ -75,10 +76,20 @@ func badValues(t *testing.T) map[string][]bad {
 		"keep-log-mib":     {{"-1", nil, 2, "negative"}, {"many", nil, 2, "not a whole number"}},
 		"machine-cpus":     {{"-1", nil, 2, "negative"}, {"1.5", nil, 2, "not a whole number"}},
 		"log-level":        {{"loud", nil, 2, "none of debug, info, warn, error"}},
-		"rate":             {{"-1", nil, 2, "not a number of requests"}, {"fast", nil, 2, "not a number"}},
+		"rate":             {{"-1", nil, 2, "not a number from 0 to"}, {"fast", nil, 2, "not a number"}},
+		"visits":           {{"-1", nil, 2, "not a number from 0 to"}},
+		"visits-burst":     {{"0", nil, 2, "less than 1"}},
+		"least-speed":      {{"0", nil, 2, "less than 1"}},
+		"allow-contacts":   {{"host:port", nil, 2, "not a pattern of contacts"}},
+		"max-requests":     {{"-1", nil, 2, "negative"}},
+		"max-bodies":       {{"-1", nil, 2, "negative"}, {"1", nil, 2, "less than the 64 of one request"}},
 		"burst":            {{"0", nil, 2, "less than 1"}},
 		"max-body":         {{"-1", nil, 2, "negative"}},
 	}
+	for _, q := range access.Quotas {
+		all["max-"+q.Name] = []bad{{"-1", nil, 2, "negative"}}
+	}
+	return all
 }
 
 // internals are names that people who run corrald have nothing to do with.

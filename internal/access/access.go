@@ -44,7 +44,9 @@ var Local = Caller{Name: LocalName, Role: account.RoleAdministrator}
 // reserved are names that no token may act under: what corrald calls its own user, and itself.
 var reserved = []string{LocalName, "corrald"}
 
-// For is an owner for whom corrald itself does something: it sees and may do what that owner may.
+// For is an owner for whom corrald itself does something: it sees and may do what that owner may. Background work puts
+// it into the context of what it shares with requests, such as the methods of run.Manager, which find a run for the
+// caller of their context.
 func For(owner string) Caller { return Caller{Name: owner, Role: account.RoleUser} }
 
 // Of is the caller with a token, or, as an Unauthenticated error, why the token is not good any more.

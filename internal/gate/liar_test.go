@@ -183,7 +183,7 @@ func (s *scene) attempt(owner, tag, digest string) (j corral.Job) {
 
 func (s *scene) write(owner string, fn func(*store.Tx) error) {
 	s.Helper()
-	if err := storetest.All(s.db).Write(s.Context(), owner, fn); err != nil {
+	if err := s.db.Owner(owner).Write(s.Context(), owner, fn); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -68,7 +68,8 @@ func New(lg *slog.Logger, db *store.DB, version string, from Sources) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		m.stored, m.faults.count, database{lg, db.Path()}, m.requests, m.answers, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		m.stored, m.faults.count, database{lg, db.Path()}, m.requests, m.answers,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "corral_tls_certificate_expiry_timestamp_seconds",
 			Help: "When the certificate expires that corrald shows to others; +Inf: it has none.",
 		}, m.certificateEnds),

@@ -76,7 +76,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 // end does once what can be done about an owner. Steps do not wait for each other, so that one that fails, such as a
 // run that cannot be cancelled, keeps no other from being done.
 func (k *Keeper) end(ctx context.Context, o account.Owner) error {
-	b, err := store.Read(ctx, k.DB.Owner(o.Name), func(tx *store.Tx) (store.Belongings, error) { return tx.Belongings(o.Name) })
+	b, err := store.Read(ctx, k.DB.Owner(o.Name), func(tx *store.Tx) (store.Belongings, error) {
+		return tx.Belongings(o.Name)
+	})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package personal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -83,7 +84,7 @@ func TakeDown(ctx context.Context, cl *api.Client, how Down) (t TakenDown, err e
 				strings.Join(jobs, ", "))
 		}
 	}
-	if err := endScales(ctx, cl); err != nil {
+	if err := cmp.Or(endScales(ctx, cl), endPlans(ctx, cl)); err != nil {
 		return t, err
 	}
 	glideins, err := cl.Glideins(ctx, api.Filter{})
@@ -140,6 +141,17 @@ func endScales(ctx context.Context, cl *api.Client) error {
 		}
 		if corral.KindOf(err) == corral.NotFound { // it is not scaled
 			err = nil
+		}
+	}
+	return err
+}
+
+// endPlans releases all plans: a site is not removed while one asks for pilots there.
+func endPlans(ctx context.Context, cl *api.Client) error {
+	plans, err := cl.Plans(ctx, api.Filter{})
+	for _, p := range plans {
+		if err == nil && p.State == corral.PlanProvisioned {
+			_, err = cl.ReleasePlan(ctx, p.ID)
 		}
 	}
 	return err

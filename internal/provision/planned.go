@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/request"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -73,9 +74,13 @@ func CheckAlone(tx *store.Tx, p corral.Plan) error {
 		"its end, or give this run a cluster of its own (corral cluster create)", other.ID, p.ClusterName)
 }
 
-// CheckRun refuses a run whose label names a plan that is not its owner's, is for another cluster, is not PROVISIONED
-// or, if it is to be revised, is not alone. A run without the label is not refused.
+// CheckRun refuses a run with a label that says that corrald itself asked for it, and one whose label names a plan
+// that is not its owner's, is for another cluster, is not PROVISIONED or, if it is to be revised, is not alone. A run
+// without the label is not refused.
 func CheckRun(tx *store.Tx, labels map[string]string, cluster corral.ClusterID, owner string) error {
+	if err := request.CheckLabels(labels, corral.PlanLabel); err != nil {
+		return err
+	}
 	name, ok := labels[corral.PlanLabel]
 	if !ok {
 		return nil

@@ -106,7 +106,8 @@ func (c change) drop(drops []revision.Drop, workers Workers) (all []corral.Pilot
 }
 
 // affordable returns pilots that are to be added, if the balances of their sites and the limits of the plan's owner
-// allow all of them, and that owner is not suspended. Otherwise none are added, and the revision lists the limit; the rest of the decision stands.
+// allow all of them, and that owner is not suspended. Otherwise none are added, and the revision lists the limit; the
+// rest of the decision stands.
 func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []string, err error) {
 	refusal, err := c.tx.Refusal(c.sight.plan.Owner)
 	if err != nil || refusal != "" && len(pilots) > 0 {

@@ -106,13 +106,14 @@ func (k *checker) labels(labels map[string]string) {
 
 // ownLabels are the labels by which corrald knows what it asked for itself: the pilots of a plan, their numbers, and
 // those of a cluster's scale and of an ensemble. A glidein with one is charged to the plan, and let go with it.
-var ownLabels = []string{corral.PlanLabel, "pilot", "scale", record.Label}
+var ownLabels = []string{corral.PlanLabel, "pilot", "scale", "hedges", record.Label}
 
-// CheckLabels refuses, on a glidein that a person asks for, labels that say that corrald did.
-func CheckLabels(labels map[string]string) error {
+// CheckLabels refuses, on what a person asks for, labels that say that corrald did; some may be allowed there.
+func CheckLabels(labels map[string]string, allowed ...string) error {
 	var k checker
 	for _, key := range ownLabels {
 		_, given := labels[key]
+		given = given && !slices.Contains(allowed, key)
 		k.invalid(given, "labels."+key, "corrald itself puts the label %s on what plans, scales and ensembles "+
 			"ask for: choose another", key)
 	}

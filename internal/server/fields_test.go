@@ -31,7 +31,7 @@ var bodies = map[string]any{
 	"NewCluster": api.NewCluster{}, "StartCluster": api.StartCluster{}, "NewScale": api.NewScale{},
 	"NewPackage": api.NewPackage{}, "NewMirror": api.NewMirror{}, "NewPlan": api.NewPlan{}, "NewProfile": api.NewProfile{},
 	"NewRun": api.NewRun{}, "NewTask": api.NewTask{}, "TaskChoice": api.TaskChoice{}, "NewEnsemble": api.NewEnsemble{},
-	"NewToken": api.NewToken{}, "OutputPlace": api.OutputPlace{},
+	"NewToken": api.NewToken{}, "OutputPlace": api.OutputPlace{}, "NewOwnerState": api.NewOwnerState{},
 }
 
 // decoded lists the types of requests that handlers read: those of their parameters called in.
@@ -168,7 +168,7 @@ var naming = map[string]string{
 	"TaskChoice.tasks[]": plain,
 
 	"NewToken.name": fresh, "NewToken.digest": plain, "NewToken.owner": others, "NewToken.role": plain,
-	"NewToken.scopes[]": plain, "NewToken.grants[]": plain,
+	"NewToken.scopes[]": plain, "NewToken.grants[]": plain, "NewOwnerState.reason": plain,
 
 	"OutputPlace.told[]": plain, "OutputPlace.open[].index": plain, "OutputPlace.open[].attempt": plain,
 	"OutputPlace.open[].stdout_bytes": plain, "OutputPlace.open[].stderr_bytes": plain,

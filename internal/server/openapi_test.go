@@ -118,7 +118,8 @@ var schemas = map[string]any{
 	"TimelineEvent": corral.TimelineEvent{}, "TimelineEventList": api.List[corral.TimelineEvent]{},
 	"Usage": api.Usage{}, "UsageRow": api.UsageRow{}, "Ledger": api.Ledger{}, "LedgerLine": cost.Line{},
 	"NewToken": api.NewToken{}, "Token": account.Token{}, "TokenList": api.List[account.Token]{}, "SSHKey": api.SSHKey{},
-	"Credential": credential.Credential{}, "Health": api.Health{}, "Problem": api.Problem{},
+	"Owner": account.Owner{}, "OwnerList": api.List[account.Owner]{}, "NewOwnerState": api.NewOwnerState{}, "Holdings": account.Holdings{},
+	"Outage": corral.Outage{}, "Credential": credential.Credential{}, "Health": api.Health{}, "Problem": api.Problem{},
 }
 
 func TestSchemasMatchTheTypes(t *testing.T) {

@@ -159,25 +159,11 @@ func (h *siteHandlers) remove(c *rest.Call) error {
 		case site.State == corral.SiteExiting || site.State == corral.SiteRemoving:
 			return site, nil
 		}
-		if err := unusedSite(tx, site); err != nil {
+		if err := tx.UnusedSite(site); err != nil {
 			return site, err
 		}
 		return tx.MoveSite(site.ID, corral.SiteRemove, "removal was asked for")
 	})
-}
-
-// unusedSite refuses the removal of a site at which something that goes on asks for pilots by itself.
-func unusedSite(tx *store.Tx, site corral.Site) error {
-	uses, err := tx.UsesOfSite(site.ID)
-	if err != nil || len(uses) == 0 {
-		return err
-	}
-	var names, ends []string
-	for _, u := range uses {
-		names, ends = append(names, u.What), append(ends, "`"+u.End+"`")
-	}
-	return corral.ErrorAt(corral.Conflict, "site", "%s asks for pilots at %s: end that first with %s, or remove the "+
-		"site with --force", strings.Join(names, " and "), site.Name, strings.Join(ends, " and "))
 }
 
 // forgetSite deletes the record and notes in its history that what is at the site stays there; the site's glideins

@@ -14,7 +14,9 @@ type Act struct {
 // first Write; fn is called by the goroutine that wrote, and must not use the database.
 func (d *DB) OnAct(fn func(Act)) { d.onAct = fn }
 
-// acts are the events of histories that ask for something. The others tell what became of it.
+// acts are the events of histories that ask for something: that an object is made, that pilots are to go or to come at
+// another time, that a plan changes hands. The other events tell what became of it, as batch systems and pilots report
+// it; they are many, and in the histories alone.
 var acts = map[string]bool{
 	"create": true, string(corral.AskDrain): true, string(corral.AskCancel): true, "retime": true,
 	string(corral.PlanProvision): true, string(corral.PlanRelease): true, "reserve": true, "revise": true,
@@ -38,7 +40,8 @@ func (d *DB) tell(w *work) {
 	}
 }
 
-// Because has the histories of what the transaction creates from here on say why.
+// Because has the histories of what the transaction creates from here on say why. Background work calls it before it
+// creates a glidein, an attempt or a run, so that its owner can read which scale, plan, revision or ensemble asked.
 func (t *Tx) Because(why string) { t.why = why }
 
 // created is the first entry of an object's history.

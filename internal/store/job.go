@@ -142,6 +142,19 @@ func (t *Tx) JobTagged(tag string) (corral.Job, error) {
 	return jobs.one(t, tag, "tag = ?", tag)
 }
 
+// Recorded reports whether a job or a probe of any owner has a tag. Accounts at sites may be shared: what is another
+// owner's is no stranger there.
+func (t *Tx) Recorded(tag string) (yes bool, err error) {
+	err = t.row(`
+		select
+			exists (select 1 from jobs where tag = ?1)
+			or exists (select 1 from probes where tag = ?1)`, []any{tag}, &yes)
+	if err != nil {
+		return false, fmt.Errorf("looking for the job %s: %w", tag, err)
+	}
+	return yes, nil
+}
+
 // Jobs lists jobs.
 func (t *Tx) Jobs(f JobFilter) ([]corral.Job, error) {
 	var c conditions

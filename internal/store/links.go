@@ -1,7 +1,9 @@
 package store
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/ensemble/record"
@@ -9,6 +11,11 @@ import (
 
 // ScaleLabel is the label by which a glidein names the cluster whose scale asked for it.
 const ScaleLabel = "scale"
+
+// What a row says beside its site and its cluster may point at other objects as well: the glidein that it follows, and
+// the labels by which corrald finds what a plan, a scale or an ensemble has asked for. A glidein that carries the
+// label of another owner's plan would be counted, charged and let go with that plan; so such a row is refused like one
+// at another owner's site.
 
 // usableLinks refuses a glidein that follows, or is labelled with, what is not its owner's: it would be let go, and
 // charged, with that.
@@ -57,25 +64,35 @@ func (t *Tx) checkLabels(owner string, cluster corral.ClusterID, labels map[stri
 	return nil
 }
 
-// A Use is something that will ask for pilots at a site without being asked again.
-type Use struct {
-	What string // such as "the scale of cluster default"
-	End  string // the command that ends it
+// UnusedSite refuses the removal of a site at which something that goes on asks for pilots without being asked again:
+// scales, plans that are PROVISIONED and ensembles that are carried out. The Conflict error names the commands that end
+// them. Plans that are READY do not keep a site: they ask for nothing by themselves.
+func (t *Tx) UnusedSite(site corral.Site) error {
+	uses, err := t.usesOfSite(site.ID)
+	if err != nil || len(uses) == 0 {
+		return err
+	}
+	var names, ends []string
+	for _, u := range uses {
+		names, ends = append(names, u.what), append(ends, "`"+u.end+"`")
+	}
+	return corral.ErrorAt(corral.Conflict, "site", "%s asks for pilots at %s: end that first with %s, or remove the "+
+		"site with --force", strings.Join(names, " and "), site.Name, strings.Join(ends, " and "))
 }
 
-// UsesOfSite lists what goes on that names a site: scales, plans that are PROVISIONED and ensembles that are carried
-// out. Plans that are READY are not among them: they ask for nothing by themselves.
-func (t *Tx) UsesOfSite(id corral.SiteID) (all []Use, err error) {
+// A use is something that asks for pilots at a site, and the command that ends it.
+type use struct{ what, end string }
+
+// usesOfSite lists what asks for pilots at a site.
+func (t *Tx) usesOfSite(id corral.SiteID) (all []use, err error) {
 	scaled, err := t.Scales()
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range scaled {
-		for _, site := range s.SiteIDs {
-			if site == id {
-				all = append(all, Use{"the scale of cluster " + s.ClusterName,
-					"corral cluster scale " + s.ClusterName + " --off"})
-			}
+		if slices.Contains(s.SiteIDs, id) {
+			all = append(all, use{"the scale of cluster " + s.ClusterName,
+				"corral cluster scale " + s.ClusterName + " --off"})
 		}
 	}
 	provisioned, err := t.Provisioned()
@@ -85,14 +102,14 @@ func (t *Tx) UsesOfSite(id corral.SiteID) (all []Use, err error) {
 	for _, p := range provisioned {
 		for _, site := range p.Sites {
 			if number := strconv.FormatInt(int64(p.ID), 10); site == id {
-				all = append(all, Use{"plan " + number, "corral plan release " + number})
+				all = append(all, use{"plan " + number, "corral plan release " + number})
 			}
 		}
 	}
 	open, err := t.OpenEnsembles()
 	for _, e := range open {
 		if number := strconv.FormatInt(int64(e.ID), 10); e.Pilots.SiteID == id {
-			all = append(all, Use{"ensemble " + number, "corral ensemble cancel " + number})
+			all = append(all, use{"ensemble " + number, "corral ensemble cancel " + number})
 		}
 	}
 	return all, err

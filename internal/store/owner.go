@@ -18,6 +18,18 @@ import (
 // corrald need to find what they serve, what is counted, and what is forgotten; it finds nothing by name and changes
 // nothing that has an owner. Which packages may open one is in internal/archtest.
 //
+// Which of them to open:
+//
+//   - a request: DB.Request, with the context that has its caller;
+//   - a loop that serves objects: DB.Whole to list them, then DB.Owner for each, with the owner that its row names;
+//   - what a pilot says: DB.Whole to find the owner of the attempt by its tag, then DB.Owner;
+//   - packages and mirrors: DB.Shared.
+//
+// An id may be kept from one transaction to the next; a name may not, as it can come to mean another object. So rows
+// name what they point at by id, and the functions that create rows refuse (MayUse) what points at another owner's
+// object, whoever asks: an administrator, too, finds a user's site, and asks for nothing there in their own name, since
+// it would run by the user's key.
+//
 // Rows without an owner of their own belong to a row that has one: a job to its site. History, what nodes lost, what is
 // promised and spent is asked for by the id of such a row, which the caller has found first.
 
@@ -96,7 +108,8 @@ func Read[T any](ctx context.Context, o Owner, fn func(*Tx) (T, error)) (found T
 func Done[T any](_ T, err error) error { return err }
 
 // MayUse refuses what points at another object that its owner may not use. It is the only judge of that: an owner may
-// use what is their own. place is the field of the request that names the object.
+// use what is their own. place is the field of the request that names the object, name is what that is called, and of is
+// its owner. The error is Forbidden; who may not even see the object gets a NotFound error before this is asked.
 func MayUse(owner, place, name, of string) error {
 	if owner == of {
 		return nil

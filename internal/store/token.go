@@ -88,8 +88,8 @@ func (t *Tx) Token(id account.TokenID) (account.Token, error) {
 	return t.listed(tokens.one(t, id, "id = ?", id))
 }
 
-// TokenOf returns the token whose text has the digest, REVOKED and expired ones as well, and why nothing is done for its
-// owner, "" if nothing stands against it. It is asked before it is known for whom.
+// TokenOf returns the token whose text has the digest, REVOKED and expired ones as well, and why nothing is done for
+// its owner, "" if nothing stands against it. It is asked before it is known for whom.
 func (d *DB) TokenOf(ctx context.Context, digest string) (k account.Token, refusal string, err error) {
 	err = d.view(ctx, now(), func(w *work) (err error) {
 		all := w.whole().all
@@ -140,8 +140,8 @@ func (t *Tx) RevokeToken(id account.TokenID, reason string) (account.Token, erro
 		made, err := tokens.list(all, c)
 		for _, child := range made {
 			if err == nil {
-				_, err = all.revoke(child, fmt.Sprintf("it was made with token %d (%s), or with one that was, which was "+
-					"revoked: %s", k.ID, k.Name, reason))
+				_, err = all.revoke(child, fmt.Sprintf("it was made with token %d (%s), or with one that was, "+
+					"which was revoked: %s", k.ID, k.Name, reason))
 			}
 		}
 		return err

@@ -9,21 +9,27 @@ import (
 	"github.com/corral-pilot/corral/ensemble/record"
 )
 
-// A Whole opens transactions that see the rows of all owners.
+// A Whole opens transactions that see the rows of all owners. It is for the loops of corrald, which have to find out
+// what there is to serve; for what is counted, and for what is forgotten when it is old.
+//
+// A loop reads, in a WholeTx, which objects there are, and then works on each in a transaction of its owner's: by
+// DB.Owner, or, within the same picture of the database, by WholeTx.Owner. So a mistake in the work on one owner's
+// object cannot reach another's.
 type Whole struct{ db *DB }
 
-// A WholeTx is a transaction that sees the rows of all owners. Each of its methods is that of a Tx.
+// A WholeTx is a transaction that sees the rows of all owners. It has no method that finds an object by its name,
+// since a name is its owner's, and none that changes an object. Each of its methods is that of a Tx.
 type WholeTx struct{ all *Tx }
 
 // Whole returns what opens transactions that see the rows of all owners: for recovery, metrics and retention.
 func (d *DB) Whole() Whole { return Whole{d} }
 
-// View is that of an Owner.
+// View reads as Owner.View does.
 func (o Whole) View(ctx context.Context, fn func(*WholeTx) error) error {
 	return o.db.view(ctx, now(), func(w *work) error { return fn(w.whole()) })
 }
 
-// Write is that of an Owner.
+// Write writes as Owner.Write does. What has an owner is changed in the transaction that Owner returns.
 func (o Whole) Write(ctx context.Context, actor string, fn func(*WholeTx) error) error {
 	return o.db.write(ctx, now(), actor, func(w *work) error { return fn(w.whole()) })
 }
@@ -39,7 +45,8 @@ func ReadWhole[T any](ctx context.Context, db *DB, fn func(*WholeTx) (T, error))
 	return found, err
 }
 
-// Owner returns the same transaction as an owner sees it.
+// Owner returns the same transaction as an owner sees it: with the same picture of the database, time and actor, and
+// committed together with the rest.
 func (t *WholeTx) Owner(name string) *Tx { return t.all.work.as((*DB)(nil).Owner(name)) }
 
 // Now is Tx.Now.

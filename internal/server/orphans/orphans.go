@@ -56,7 +56,7 @@ func look(ctx context.Context, db *store.DB, site corral.Site, access gridsite.A
 	}
 	var all []found
 	err = db.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
-		all, err = strangers(tx, site, tags)
+		all, err = strangers(tx, tags)
 		return err
 	})
 	if err != nil {
@@ -70,23 +70,20 @@ func look(ctx context.Context, db *store.DB, site corral.Site, access gridsite.A
 	return all, nil
 }
 
-// strangers returns the jobs with those tags that are of our making, and not recorded.
-func strangers(tx *store.Tx, site corral.Site, tags []string) (all []found, err error) {
-	probes, err := tx.Probes(site.ID)
-	if err != nil {
-		return nil, err
-	}
+// strangers returns the jobs with those tags that are of our making, and not recorded, for whichever owner: an account
+// at a site may be shared.
+func strangers(tx *store.Tx, tags []string) (all []found, err error) {
 	for _, tag := range tags {
 		kind, ours := gate.KindOfTag(tag)
-		if !ours || slices.Contains(probes, tag) {
+		if !ours {
 			continue
 		}
-		_, err := tx.JobTagged(tag)
-		switch {
-		case corral.KindOf(err) == corral.NotFound:
-			all = append(all, found{Orphan: api.Orphan{Tag: tag, Kind: kind, State: unknown}})
-		case err != nil:
+		recorded, err := tx.Recorded(tag)
+		if err != nil {
 			return nil, err
+		}
+		if !recorded {
+			all = append(all, found{Orphan: api.Orphan{Tag: tag, Kind: kind, State: unknown}})
 		}
 	}
 	return all, nil
