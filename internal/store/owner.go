@@ -108,8 +108,8 @@ func Read[T any](ctx context.Context, o Owner, fn func(*Tx) (T, error)) (found T
 func Done[T any](_ T, err error) error { return err }
 
 // MayUse refuses what points at another object that its owner may not use. It is the only judge of that: an owner may
-// use what is their own. place is the field of the request that names the object, name is what that is called, and of is
-// its owner. The error is Forbidden; who may not even see the object gets a NotFound error before this is asked.
+// use what is their own. place is the field of the request that names the object, name is what that is called, and of
+// is its owner. The error is Forbidden; who may not even see the object gets a NotFound error before this is asked.
 func MayUse(owner, place, name, of string) error {
 	if owner == of {
 		return nil
