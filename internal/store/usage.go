@@ -22,8 +22,21 @@ type UsageKey struct {
 type Taken struct{ Used, Lost usage.CoreTime }
 
 // SetUsage replaces rows of what a run took; with anew, all of its rows. What is given is a total, so that saying it
-// twice changes nothing.
+// twice changes nothing. A Forbidden error if one of the attempts is another owner's than the run.
 func (t *Tx) SetUsage(run corral.RunID, rows map[UsageKey]Taken, anew bool) error {
+	r, err := t.Run(run)
+	if err != nil {
+		return err
+	}
+	checked := map[corral.JobID]bool{0: true}
+	for k := range rows {
+		if !checked[k.Attempt] {
+			if err := t.usableAttempt(r.Owner, k.Attempt); err != nil {
+				return err
+			}
+			checked[k.Attempt] = true
+		}
+	}
 	if anew {
 		if _, err := t.exec("delete from usage where run_id = ?", run); err != nil {
 			return fmt.Errorf("replacing what run %d took: %w", run, err)
@@ -37,6 +50,19 @@ func (t *Tx) SetUsage(run corral.RunID, rows map[UsageKey]Taken, anew bool) erro
 		}
 	}
 	return nil
+}
+
+// usableAttempt refuses an attempt of another owner's.
+func (t *Tx) usableAttempt(owner string, id corral.JobID) error {
+	j, err := t.Job(id)
+	if err != nil {
+		return err
+	}
+	site, err := t.Site(j.Site)
+	if err == nil {
+		err = MayUse(owner, "attempt", j.Name(), site.Owner)
+	}
+	return err
 }
 
 // Holdings returns what attempts of pilots held of cores at some time in a window; one that holds still does so until
