@@ -7,11 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/executor"
@@ -253,8 +253,9 @@ func source(t *testing.T) execution.Source {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer c.Wait() // its status says nothing
-	if err := unix.Waitid(unix.P_PID, c.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+	defer c.Wait()  // its status says nothing
+	const byPID = 1 // P_PID of waitid
+	if _, _, err := syscall.Syscall6(syscall.SYS_WAITID, byPID, uintptr(c.Process.Pid), 0, syscall.WEXITED|syscall.WNOWAIT, 0, 0); err != 0 {
 		t.Fatal(err)
 	}
 	if _, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", c.Process.Pid)); err != nil {

@@ -50,8 +50,7 @@ func suspendOwner(c *cli.Context, p *printer, cl *api.Client, name string) error
 }
 
 // endOwner ends an account, and may wait for that. Given again it goes on waiting: an end that was asked for is not
-// asked
-// for once more.
+// asked for once more.
 func endOwner(c *cli.Context, p *printer, cl *api.Client, name string) error {
 	if err := checkWait(c); err != nil {
 		return err

@@ -42,7 +42,7 @@ func limitFlags() []cli.Flag {
 		number("visits-burst", 20, "such visits at once, beyond that"),
 	}
 	for _, q := range access.Quotas {
-		all = append(all, number("max-"+q.Name, q.Default, q.What+" of an owner; 0: any number"))
+		all = append(all, number("max-"+q.Name, q.Default, "the most "+q.What+" that an owner may have; 0: any number"))
 	}
 	return all
 }

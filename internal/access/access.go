@@ -159,7 +159,7 @@ func With(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// From returns the caller of ctx. Without one it is corrald itself that acts.
+// From returns the caller of ctx; ok is false if it has none, and then nothing may be done for anybody.
 func From(ctx context.Context) (Caller, bool) {
 	c, ok := ctx.Value(callerKey{}).(Caller)
 	return c, ok

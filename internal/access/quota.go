@@ -17,7 +17,7 @@ var Quotas = []Quota{
 	{"glideins", "glideins that are not over", 10_000, "corral glidein remove ID"},
 	{"runs", "runs, those that are over among them", 20_000, "corral runs remove ID"},
 	{"runs-open", "runs that are not over", 2000, "corral runs cancel ID"},
-	{"plans", "plans", 5000, "corral plan remove ID"},
+	{"plans", "plans", 20_000, "corral plan remove ID"},
 	{"profiles", "profiles", 1000, "corral profile remove NAME"},
 	{"ensembles", "ensembles", 1000, "corral ensemble remove ID"},
 	{"tokens", "valid tokens", 100, "corral token revoke ID"},

@@ -423,6 +423,7 @@ var edges = map[string]map[string]string{
 		"internal/pilot/process": "starts workers", "staging": "keeps packages that are in use", root: "outcomes",
 	},
 	"internal/run": {
+		"internal/access": "for whom a run is looked at",
 		"internal/output": "which file is asked for",
 		"api":             "what a new run is made of", "embedded/dispatch": "sinks",
 		"embedded/executor": "marks of directories, the environment of tasks", "embedded/parcel": "spools in runs' directories",

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/hedge"
@@ -23,10 +24,8 @@ func (h hedges) withdraw(ctx context.Context) error {
 	err := h.db.Whole().View(ctx, func(tx *store.WholeTx) error {
 		plans, err := tx.Provisioned()
 		for _, p := range plans {
-			var now []hedge.Withdrawal
-			if err == nil {
-				now, err = h.find(tx.Owner(p.Owner), p)
-			}
+			now, failed := h.find(tx.Owner(p.Owner), p)
+			err = errors.Join(err, failed)
 			if len(now) > 0 {
 				due = append(due, p)
 			}
@@ -34,10 +33,7 @@ func (h hedges) withdraw(ctx context.Context) error {
 		return err
 	})
 	for _, p := range due {
-		if err != nil {
-			break
-		}
-		err = h.db.Owner(p.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
+		err = errors.Join(err, h.db.Owner(p.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
 			now, err := h.find(tx, p)
 			for _, w := range now {
 				if err == nil {
@@ -45,7 +41,7 @@ func (h hedges) withdraw(ctx context.Context) error {
 				}
 			}
 			return err
-		})
+		}))
 	}
 	return err
 }

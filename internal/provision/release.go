@@ -76,27 +76,23 @@ func releaseEnded(ctx context.Context, db *store.DB) error {
 	err := db.Whole().View(ctx, func(tx *store.WholeTx) error {
 		plans, err := tx.Provisioned()
 		for _, p := range plans {
-			var reason string
-			if err == nil {
-				reason, err = outlived(tx.Owner(p.Owner), p)
-			}
+			reason, failed := outlived(tx.Owner(p.Owner), p)
+			err = errors.Join(err, failed)
 			if reason != "" {
 				ended = append(ended, p)
 			}
 		}
 		return err
 	})
+	// One plan that cannot be looked at, or let go, keeps no other from it.
 	for _, p := range ended {
-		if err != nil {
-			break
-		}
-		err = db.Owner(p.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
+		err = errors.Join(err, db.Owner(p.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
 			reason, err := outlived(tx, p) // it may have been resumed meanwhile
 			if err == nil && reason != "" {
 				_, err = Release(tx, p, reason)
 			}
 			return err
-		})
+		}))
 	}
 	return err
 }

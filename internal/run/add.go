@@ -65,7 +65,7 @@ func driven(ctx context.Context, m *Manager, id corral.RunID, fn func(*driver)) 
 // driving returns what drives a run; nil if the run is over. Right after the start of corrald it waits until runs are
 // driven.
 func driving(ctx context.Context, m *Manager, id corral.RunID) (*driver, corral.Run, error) {
-	if d := m.driver(id); d != nil {
+	if d := driverFor(ctx, m, id); d != nil {
 		return d, corral.Run{}, nil
 	}
 	row, err := readRow(ctx, m.db.Request(ctx), id)
@@ -77,7 +77,7 @@ func driving(ctx context.Context, m *Manager, id corral.RunID) (*driver, corral.
 	case <-ctx.Done():
 		return nil, row, ctx.Err()
 	}
-	if d := m.driver(id); d != nil {
+	if d := driverFor(ctx, m, id); d != nil {
 		return d, row, nil
 	}
 	if row, err = readRow(ctx, m.db.Request(ctx), id); err != nil || row.State.Over() {

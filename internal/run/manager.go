@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -104,7 +105,7 @@ func (m *Manager) start(row corral.Run) {
 	lg := m.lg.With("run", row.ID)
 	d := &driver{
 		lg: lg, clusters: m.clusters, prepared: prepared,
-		progress: &progress{lg: lg, db: m.db.Owner(row.Owner), row: row, notes: &m.notes},
+		progress: &progress{lg: lg, db: m.db.Owner(row.Owner), owner: row.Owner, row: row, notes: &m.notes},
 		asks:     make(chan func(*driver)), cancel: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	m.drivers[row.ID] = d
@@ -117,6 +118,16 @@ func (m *Manager) start(row corral.Run) {
 		m.notes.forget(row.ID)
 		close(d.gone)
 	})
+}
+
+// driverFor returns what drives a run that the caller of ctx sees, nil if nothing does or the run is another owner's:
+// then its row is not found either.
+func driverFor(ctx context.Context, m *Manager, id corral.RunID) *driver {
+	d := m.driver(id)
+	if who, ok := access.From(ctx); d == nil || !ok || !who.Sees(d.progress.owner) {
+		return nil
+	}
+	return d
 }
 
 // driver returns what drives a run, nil if nothing does.

@@ -28,6 +28,7 @@ const (
 type progress struct {
 	lg     *slog.Logger
 	db     store.Owner // the run's
+	owner  string      // of the run; it never changes
 	row    corral.Run  // as the store has it, but for progress that is not saved yet
 	saveAt time.Time   // not before this
 	notes  *notes      // for what the store cannot be told

@@ -38,7 +38,7 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 func lookThrough(
 	ctx context.Context, m *Manager, id corral.RunID, fn func(*state), indexed func(corral.Run, *index),
 ) error {
-	if m.driver(id) == nil {
+	if driverFor(ctx, m, id) == nil {
 		row, err := readRow(ctx, m.db.Request(ctx), id)
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func lookThrough(
 // look calls fn with the state of a run. A run that is driven answers itself, in the goroutine that owns the state, so
 // fn must be quick and must not keep it. Otherwise the state is read from the run's directory.
 func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) error {
-	if asked, err := ask(ctx, m.driver(id), func(d *driver) { fn(d.state) }); asked || err != nil {
+	if asked, err := ask(ctx, driverFor(ctx, m, id), func(d *driver) { fn(d.state) }); asked || err != nil {
 		return err
 	}
 	row, err := readRow(ctx, m.db.Request(ctx), id)

@@ -184,7 +184,8 @@ func (h *planHandlers) provision(c *rest.Call) error {
 		}
 		asked, err := requests(p)
 		for _, in := range asked {
-			if err == nil && p.State == corral.PlanReady {
+			if err == nil && p.State == corral.PlanReady { // ids: the plan is not of the caller's objects, maybe
+				in.Site, in.Cluster = fmt.Sprint(p.Sites[in.Site]), fmt.Sprint(p.Cluster)
 				err = h.glideins.canJoin(ctx, p.Owner, in)
 			}
 		}

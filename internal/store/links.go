@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ func (t *Tx) usableLinks(g corral.Glidein) error {
 }
 
 // checkLabels refuses labels of a new glidein or run that name a plan, an ensemble or a scale of another owner. A label
-// that is not the number of anything names nothing.
+// that is not a positive number names nothing.
 func (t *Tx) checkLabels(owner string, cluster corral.ClusterID, labels map[string]string) error {
 	for label, ownerOf := range map[string]func(int64) (string, error){
 		corral.PlanLabel: func(id int64) (string, error) {
@@ -76,8 +77,31 @@ func (t *Tx) UnusedSite(site corral.Site) error {
 	for _, u := range uses {
 		names, ends = append(names, u.what), append(ends, "`"+u.end+"`")
 	}
-	return corral.ErrorAt(corral.Conflict, "site", "%s asks for pilots at %s: end that first with %s, or remove the "+
-		"site with --force", strings.Join(names, " and "), site.Name, strings.Join(ends, " and "))
+	verb, what := "asks", "that"
+	if len(uses) > 1 {
+		verb, what = "ask", "them"
+	}
+	return corral.ErrorAt(corral.Conflict, "site", "%s %s for pilots at %s: end %s first with %s, or remove the site "+
+		"with --force", strings.Join(names, " and "), verb, site.Name, what, strings.Join(ends, " and "))
+}
+
+// asksAt reports whether a plan asks for pilots at a site: its document has a pilot there, or names the site.
+func (t *Tx) asksAt(p corral.Plan, id corral.SiteID) (yes bool, err error) {
+	for name, site := range p.Sites {
+		if site != id {
+			continue
+		}
+		err = t.row(`
+			select
+				exists (select 1 from json_each(document, '$.pilots') as pilot where pilot.value ->> '$.site' = ?2)
+				or exists (select 1 from json_each(document, '$.asked.sites') as site where site.value = ?2)
+			from plans
+			where id = ?1`, []any{p.ID, name}, &yes)
+		if err != nil {
+			return false, fmt.Errorf("reading where plan %d asks for pilots: %w", p.ID, err)
+		}
+	}
+	return yes, nil
 }
 
 // A use is something that asks for pilots at a site, and the command that ends it.
@@ -91,8 +115,11 @@ func (t *Tx) usesOfSite(id corral.SiteID) (all []use, err error) {
 	}
 	for _, s := range scaled {
 		if slices.Contains(s.SiteIDs, id) {
-			all = append(all, use{"the scale of cluster " + s.ClusterName,
-				"corral cluster scale " + s.ClusterName + " --off"})
+			ref := s.ClusterName
+			if s.Owner != t.asker { // who may have a cluster of that name
+				ref = strconv.FormatInt(int64(s.Cluster), 10)
+			}
+			all = append(all, use{"the scale of cluster " + s.ClusterName, "corral cluster scale " + ref + " --off"})
 		}
 	}
 	provisioned, err := t.Provisioned()
@@ -100,15 +127,17 @@ func (t *Tx) usesOfSite(id corral.SiteID) (all []use, err error) {
 		return nil, err
 	}
 	for _, p := range provisioned {
-		for _, site := range p.Sites {
-			if number := strconv.FormatInt(int64(p.ID), 10); site == id {
-				all = append(all, use{"plan " + number, "corral plan release " + number})
-			}
+		asks, err := t.asksAt(p, id)
+		if err != nil {
+			return nil, err
+		}
+		if number := strconv.FormatInt(int64(p.ID), 10); asks {
+			all = append(all, use{"plan " + number, "corral plan release " + number})
 		}
 	}
 	open, err := t.OpenEnsembles()
 	for _, e := range open {
-		if number := strconv.FormatInt(int64(e.ID), 10); e.Pilots.SiteID == id {
+		if number := strconv.FormatInt(int64(e.ID), 10); e.Pilots.SiteID == id && e.State == record.Running {
 			all = append(all, use{"ensemble " + number, "corral ensemble cancel " + number})
 		}
 	}

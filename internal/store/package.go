@@ -87,6 +87,13 @@ func (t *Tx) DeletePackage(id corral.PackageID, reason string) (corral.Package, 
 	if users > 0 {
 		return corral.Package{}, corral.Errorf(corral.Conflict, "package %s is installed at %d sites", p.Name, users)
 	}
+	const pools = "select count(*) from clusters where htcondor = ? and state <> 'DELETED'"
+	if err := t.row(pools, []any{p.Name}, &users); err != nil { // whosever they are
+		return corral.Package{}, err
+	}
+	if users > 0 {
+		return corral.Package{}, corral.Errorf(corral.Conflict, "%d clusters are made of package %s", users, p.Name)
+	}
 	if _, err := t.exec("delete from replicas where package_id = ?", id); err != nil {
 		return corral.Package{}, err
 	}

@@ -24,6 +24,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -183,12 +184,10 @@ func stamped(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.
 // list has a line written when the transaction is committed, before that.
 func (t *Tx) list(word, rest string) { t.lines = append(t.lines, word+" "+stamped(t.now)+" "+rest) }
 
-// heedList brings rows to what the list says, if that is more than they say.
+// heedList brings rows to what the list says, if that is more than they say, and the list to what rows say of tokens: a
+// database that is older than the list, or that has lost it, has tokens that were revoked without a line.
 func (d *DB) heedList(ctx context.Context) error {
 	digests, owners := d.revoked.all()
-	if len(digests)+len(owners) == 0 {
-		return nil
-	}
 	return d.Whole().Write(ctx, Actor, func(whole *WholeTx) error {
 		t := whole.all
 		text, err := json.Marshal(digests)
@@ -203,6 +202,9 @@ func (d *DB) heedList(ctx context.Context) error {
 				_, err = t.RevokeToken(k.ID, listedReason)
 			}
 		}
+		if err == nil {
+			err = t.listRevoked()
+		}
 		for _, name := range slices.Sorted(maps.Keys(owners)) {
 			if err == nil {
 				err = t.heedOwner(name, owners[name])
@@ -210,6 +212,19 @@ func (d *DB) heedList(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// listRevoked has the list name all tokens that are REVOKED.
+func (t *Tx) listRevoked() error {
+	var c conditions
+	c.add("state = 'REVOKED'")
+	all, err := tokens.list(t, c)
+	for _, k := range all {
+		if !t.revoked.has(k.Digest) {
+			t.list(k.Digest, strconv.FormatInt(int64(k.ID), 10))
+		}
+	}
+	return err
 }
 
 // listedReason is why something is revoked of which the rows knew nothing.

@@ -140,7 +140,8 @@ func (t *Tx) RevokeToken(id account.TokenID, reason string) (account.Token, erro
 		made, err := tokens.list(all, c)
 		for _, child := range made {
 			if err == nil {
-				_, err = all.revoke(child, fmt.Sprintf("it was made with token %d (%s), or with one that was, "+
+				of := &Tx{work: t.work, asker: child.Owner, everyone: true}
+				_, err = of.revoke(child, fmt.Sprintf("it was made with token %d (%s), or with one that was, "+
 					"which was revoked: %s", k.ID, k.Name, reason))
 			}
 		}
