@@ -70,7 +70,11 @@ func foresee(ctx context.Context, s *settings) (notes []string, err error) {
 	if err := checkSockets(s.layout.Socket, s.layout.Worker); err != nil {
 		return nil, err
 	}
-	return checkPorts(ctx, *s)
+	if notes, err = checkPorts(ctx, *s); err == nil && ofService(filepath.Dir(s.layout.Socket)) {
+		const note = "%s is not there: systemd makes it when it starts the service"
+		notes = append(notes, fmt.Sprintf(note, filepath.Dir(s.layout.Socket)))
+	}
+	return notes, err
 }
 
 // findUser finds as whom corrald is to run. A state that is another user's is not for root to serve.
@@ -104,6 +108,9 @@ func checkDirs(s settings) error {
 		{"--state", s.layout.State}, {"--cache", s.layout.Cache}, {"--data", s.layout.Data},
 		{"--socket", filepath.Dir(s.layout.Socket)}, {"--worker-socket", filepath.Dir(s.layout.Worker)},
 	} {
+		if ofService(d.path) {
+			continue
+		}
 		if err := s.runAs.MayMake(d.path); err != nil {
 			return corral.ErrorAt(corral.KindOr(err, corral.Invalid), d.flag, "%w", err)
 		}
@@ -113,6 +120,13 @@ func checkDirs(s settings) error {
 		}
 	}
 	return nil
+}
+
+// ofService reports whether a folder is one below /run that is not there: systemd makes that of a service when it starts
+// it, and a start by hand says what keeps it from making one.
+func ofService(dir string) bool {
+	_, err := os.Stat(dir)
+	return filepath.Dir(dir) == "/run" && errors.Is(err, fs.ErrNotExist)
 }
 
 // hasRoom reports whether the file system of dir, or of the nearest directory above it that exists, has room for more.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/access"
 	"github.com/corral-pilot/corral/internal/execution"
 	"github.com/corral-pilot/corral/internal/run"
 	"github.com/corral-pilot/corral/internal/store"
@@ -168,7 +169,7 @@ func TestRunSurvivesScheddAndCorrald(t *testing.T) {
 	if got := strings.TrimSpace(s.read(row.Dir, "data", "sum")); got != fmt.Sprint(n) {
 		t.Errorf("sum = %q, want %d", got, n)
 	}
-	tasks, _, err := run.TaskPage(soon(t), c.manager, row.ID, run.Choice{Limit: 1 << 20})
+	tasks, _, err := run.TaskPage(access.With(soon(t), access.Local), c.manager, row.ID, run.Choice{Limit: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
