@@ -145,7 +145,7 @@ func (e *engineRun) supervise(j *batchJob, o order.Order, number int) {
 	var row corral.Job
 	err := storetest.All(e.db).View(e.ctx, func(tx *store.Tx) (err error) { row, err = tx.JobTagged(o.Tag); return err })
 	if err == nil {
-		err = e.clusters.Lease(e.ctx, row.ID, "pilot", "digest")
+		err = e.clusters.Lease(e.ctx, row.ID, "pilot", gate.Token(secret).Digest())
 	}
 	if err != nil {
 		e.t.Error(err)
@@ -180,6 +180,9 @@ func (e *engineRun) pause(d time.Duration) bool {
 		return false
 	}
 }
+
+// secret is what every pilot here makes, and gives to its workers.
+const secret = "of this test"
 
 // A player is a worker that runs nothing: its tasks are timers.
 type player struct {
@@ -216,8 +219,8 @@ func (w *player) dial(o order.Order) {
 	w.conn = wire.NewConn(ours)
 	w.conn.Send(&wire.Message{Type: wire.TypeHello, Hello: &wire.Hello{
 		Version: wire.Version, Role: wire.RoleWorker, Tag: o.Tag, Token: o.Pilot.Token, ID: w.id, Instance: w.id,
-		Holder: "pilot",
-		CPUs:   w.room.Host.CPUs, MemoryMiB: w.room.Host.MemoryMiB, LeftMS: time.Until(w.room.CutAt).Milliseconds(),
+		Holder: "pilot", Secret: secret,
+		CPUs: w.room.Host.CPUs, MemoryMiB: w.room.Host.MemoryMiB, LeftMS: time.Until(w.room.CutAt).Milliseconds(),
 	}})
 	if m, err := w.conn.Recv(wire.MaxFrame); err != nil || m.Type != wire.TypeWelcome {
 		w.e.t.Errorf("worker %s is not welcome: %+v, %v", w.id, m, err)

@@ -48,6 +48,10 @@ func TestSlurmEndsJobs(t *testing.T) {
 			mark := filepath.Join(t.TempDir(), "started")
 			tag, id := s.submit("echo started >>"+mark+"; sleep 1000", func(spec *gridsite.JobSpec) { spec.CPUs = 2 })
 			s.running(tag)
+			gridsitetest.Until(s, "the first line of its script", func() bool {
+				text, err := os.ReadFile(mark)
+				return err == nil && len(text) > 0
+			})
 			c.end(s, s.command("squeue", "-h", "-j", id, "-o", "%N"), id)
 			job := gridsitetest.Await(t, s, tag)
 			if job.Killed != c.want || job.ID != id || c.says != "" && job.Says != c.says {
