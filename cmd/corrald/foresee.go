@@ -122,8 +122,8 @@ func checkDirs(s settings) error {
 	return nil
 }
 
-// ofService reports whether a folder is one below /run that is not there: systemd makes that of a service when it starts
-// it, and a start by hand says what keeps it from making one.
+// ofService reports whether a folder is one below /run that is not there: systemd makes that of a service when it
+// starts it, and a start by hand says what keeps it from making one.
 func ofService(dir string) bool {
 	_, err := os.Stat(dir)
 	return filepath.Dir(dir) == "/run" && errors.Is(err, fs.ErrNotExist)
