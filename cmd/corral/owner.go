@@ -17,7 +17,7 @@ var owners = noun[string]{name: "owner", key: named}
 
 func ownerCommand(p *printer) *cli.Command {
 	reason := func() cli.Flag {
-		return &cli.StringFlag{Name: "reason", Usage: "say `WHY`: whoever is refused is told"}
+		return &cli.StringFlag{Name: "reason", Usage: "`WHY`, which refused requests are told"}
 	}
 	return &cli.Command{
 		Name: "owner",

@@ -79,7 +79,7 @@ func scoped(c access.Caller) string {
 	return string(c.Role) + " with the scopes " + strings.Join(c.Scopes, ", ")
 }
 
-// caller finds out who sends a request; nil, with the reason: nobody who is let in. Whether a token is good comes
+// caller finds out who sends a request; nil, with the reason: one who is refused. Whether a token is good comes
 // before whether its owner's account is served, so that a token that was revoked learns nothing about the account.
 func (d *Door) caller(r *http.Request) (*access.Caller, error) {
 	given := r.Header.Values("Authorization")

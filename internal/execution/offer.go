@@ -184,7 +184,7 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 	return short
 }
 
-// usualTime is said where a task lacks time for which nobody has asked.
+// usualTime is the hint for a task that lacks a time and gets the default.
 const usualTime = ": the task gives no time, so the default of --default-runtime holds; shorten it, " +
 	"give the task's own (`corral submit --time`), or ask for longer pilots"
 

@@ -27,7 +27,7 @@ func (d database) Describe(to chan<- *prometheus.Desc) {
 	to <- checkedDesc
 }
 
-// Collect implements prometheus.Collector. A record that cannot be read is an alert, too: nobody knows what it says.
+// Collect implements prometheus.Collector. A record that cannot be read is an alert, too.
 func (d database) Collect(to chan<- prometheus.Metric) {
 	r, found, err := dbcheck.Read(d.path)
 	var at float64

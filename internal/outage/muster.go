@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// settles is for how long a worker has to be out of reach before anything is said of it: a restart of corrald,
+// settles is how long a worker must be out of reach before it is reported: a restart of corrald,
 // or of a switch on the way, is over sooner.
 const settles = 10 * time.Second
 

@@ -81,7 +81,7 @@ type tally struct {
 	connected int
 }
 
-// add adds a glidein, with what is said of it and how many of its workers are connected.
+// add adds a glidein, with its outage and the number of its workers that are connected.
 func (t tally) add(o corral.Outage, connected int) tally {
 	if o.Workers > 0 && (t.Workers == 0 || o.Since.Before(t.Since)) {
 		t.Since = o.Since
@@ -92,7 +92,7 @@ func (t tally) add(o corral.Outage, connected int) tally {
 	return t
 }
 
-// A turn is one look: what was and is said, and the news for the histories.
+// A turn is one look: what was and is reported, and the news for the histories.
 type turn struct {
 	now     time.Time
 	was, is map[store.Subject]corral.Outage

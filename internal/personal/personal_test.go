@@ -362,7 +362,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// Where the log cannot be written the reason comes another way; without any, how it ended is said.
+// Where the log cannot be written the reason comes another way; without one, the exit status is reported.
 func TestStartOfOneThatCannotWriteItsLog(t *testing.T) {
 	for mood, want := range map[string]string{
 		"full": "corrald ended at once: corrald: the disk is full",

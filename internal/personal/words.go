@@ -12,7 +12,7 @@ import (
 )
 
 // A corrald that `corral up` starts writes to its log, which cannot be written if the disk is full. So it is also given
-// a pipe, and writes there why it ends. The pipe's reader is gone once corrald answers, which harms nobody: a write to
+// a pipe, and writes there why it ends. The pipe's reader is gone once corrald answers, which does no harm: a write to
 // a descriptor other than stdout and stderr gives an error then, and no signal.
 
 // wordsVariable names the descriptor of that pipe. It is not one of corrald's settings.

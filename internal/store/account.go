@@ -55,7 +55,7 @@ func (t *Tx) serves(owner string) error {
 	return err
 }
 
-// Owner returns an owner with what it has. A NotFound error if nobody of that name has or had anything.
+// Owner returns an owner with what it has. A NotFound error if no owner of that name has or had an object.
 func (t *Tx) Owner(name string) (account.Owner, error) {
 	o, err := t.account(name)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 //
 // An id may be kept from one transaction to the next; a name may not, as it can come to mean another object. So rows
 // name what they point at by id, and the functions that create rows refuse (MayUse) what points at another owner's
-// object, whoever asks: an administrator, too, finds a user's site, and asks for nothing there in their own name, since
+// object: an administrator, too, finds a user's site, and asks for nothing there in their own name, since
 // it would run by the user's key.
 //
 // Rows without an owner of their own belong to a row that has one: a job to its site. History, what nodes lost, what is
@@ -41,7 +41,7 @@ type Owner struct {
 	everyone bool   // an administrator asks, who sees all rows
 }
 
-// nobody is the owner of nothing: no owner's name begins so.
+// nobody is the owner of no object: no owner's name begins with a hyphen.
 const nobody = "-"
 
 // Owner returns what opens transactions for an owner.
@@ -72,14 +72,14 @@ func (d *DB) Request(ctx context.Context) Owner {
 }
 
 // View calls fn with a picture of the database that no Write changes meanwhile. It returns fn's error
-// as it is. Any attempt to write fails. The Tx is of no use after fn returns.
+// unchanged. Any attempt to write fails. The Tx is of no use after fn returns.
 func (o Owner) View(ctx context.Context, fn func(*Tx) error) error {
 	return o.db.view(ctx, now(), func(w *work) error { return fn(w.as(o)) })
 }
 
 // Write calls fn in the one write transaction and commits what it did on behalf of actor, which must not
 // be empty. If fn returns an error or panics, if a statement of its failed, or if ctx ends first,
-// nothing is changed; fn's error is returned as it is. An Unavailable error means that the database
+// nothing is changed; fn's error is returned unchanged. An Unavailable error means that the database
 // could not begin or commit: nothing was changed either.
 //
 // Other Writes wait meanwhile, so fn must not wait for anything but the database, and never call Write.

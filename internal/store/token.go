@@ -124,7 +124,7 @@ func (t *Tx) Tokens(f Filter) ([]account.Token, error) {
 }
 
 // RevokeToken ends a token for good, and with it all that were made with it or with one of those. One that is REVOKED
-// stays as it is. Whoever has stolen a token may have made others with it, which is why they go, too.
+// stays unchanged. A thief may have made others with it, which is why they are revoked, too.
 func (t *Tx) RevokeToken(id account.TokenID, reason string) (account.Token, error) {
 	k, err := tokens.one(t, id, "id = ?", id)
 	if err != nil {

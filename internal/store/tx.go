@@ -24,7 +24,7 @@ type Tx struct {
 	everyone bool   // all rows are seen
 }
 
-// work is what a transaction has, whoever it is opened for.
+// work is what a transaction has, for any owner.
 type work struct {
 	ctx     context.Context // of View or Write: as long as the transaction
 	tx      *sql.Tx

@@ -5,7 +5,7 @@
 // had to run again: attempts that were cut off by their pilot's end, that vanished with their worker, or that failed
 // and were tried again. Idle is the rest.
 //
-// Whoever runs a worker says how long tasks took. So what is used and lost of an attempt is believed up to what the
+// A site reports how long tasks took. So what is used and lost of an attempt is believed up to what the
 // attempt held by its own times and its own shape, which are the batch system's and corrald's; beyond that all of its
 // work is reduced in proportion.
 //
