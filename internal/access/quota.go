@@ -1,6 +1,10 @@
 package access
 
-import "github.com/corral-pilot/corral"
+import (
+	"slices"
+
+	"github.com/corral-pilot/corral"
+)
 
 // A Quota is something of which an owner may have a limited number on a central service.
 type Quota struct {
@@ -44,11 +48,4 @@ func (m Most) Check(name, owner string, has, more int) error {
 }
 
 // Unlimited reports whether an owner's objects are not counted.
-func Unlimited(owner string) bool {
-	for _, r := range reserved {
-		if owner == r {
-			return true
-		}
-	}
-	return false
-}
+func Unlimited(owner string) bool { return slices.Contains(reserved, owner) }

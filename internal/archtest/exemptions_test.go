@@ -12,7 +12,6 @@ var exemptions = map[string]string{
 
 	"package api":                "types and a method for each call of the REST interface",
 	"package cmd/corral":         "a file for each noun of the command line, which share their flags and tables",
-	"package internal/server":    "a file with a table of routes for each noun of the REST interface",
 	"package internal/execution": "what a workflow's rules mean is one state with its tasks' tries, jobs and frontier",
 	"package internal/run": "drives runs, and tells of those that are over: the latter, with what lies in a run's " +
 		"directory, is to be a room of its own",

@@ -105,9 +105,6 @@ func (h *packageHandlers) remove(c *rest.Call) error {
 				if err != nil || p.State == corral.PackageDeleted {
 					return p, err
 				}
-				if err := madeOfNothing(tx, p); err != nil {
-					return p, err
-				}
 				return tx.DeletePackage(p.ID, "removal was asked for")
 			},
 			Done: func(p corral.Package) {
@@ -117,25 +114,4 @@ func (h *packageHandlers) remove(c *rest.Call) error {
 			},
 		}, nil
 	})
-}
-
-// madeOfNothing is a Conflict that names the clusters that are made of the package: they could not be started again. A
-// cluster of the newest HTCondor names no package, so any other will do for it. That no site uses the package the store
-// itself makes sure.
-func madeOfNothing(tx *store.Tx, p corral.Package) error {
-	clusters, err := tx.Clusters(store.Filter{})
-	if err != nil {
-		return err
-	}
-	var users []string
-	for _, k := range clusters {
-		if k.HTCondor == p.Name {
-			users = append(users, "cluster "+k.Name)
-		}
-	}
-	if len(users) == 0 {
-		return nil
-	}
-	return corral.ErrorAt(corral.Conflict, "package",
-		"%s is what %s is made of: upgrade or remove that first", p.Name, strings.Join(users, ", "))
 }

@@ -61,7 +61,7 @@ func (t *Tx) Owner(name string) (account.Owner, error) {
 	if err != nil {
 		return o, err
 	}
-	if o.Has, err = t.countOf(name); err != nil {
+	if o.Has, err = t.has(name); err != nil {
 		return o, err
 	}
 	if o.ID == 0 && o.Has == (account.Holdings{}) {
@@ -116,8 +116,8 @@ func (t *Tx) EndingOwners() ([]account.Owner, error) {
 	return owners.list(t, c)
 }
 
-// countOf counts what an owner has.
-func (t *Tx) countOf(name string) (h account.Holdings, err error) {
+// has counts what an owner has.
+func (t *Tx) has(name string) (h account.Holdings, err error) {
 	err = t.row(`
 		select
 			(select count(*) from tokens where owner = ?1 and state = 'VALID'

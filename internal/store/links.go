@@ -30,36 +30,39 @@ func (t *Tx) usableLinks(g corral.Glidein) error {
 			return err
 		}
 	}
-	return t.checkLabels(g.Owner, g.Cluster, g.Labels)
+	return t.checkLabels(g.Owner, g.Labels)
 }
 
 // checkLabels refuses labels of a new glidein or run that name a plan, an ensemble or a scale of another owner. A label
 // that is not a positive number names nothing.
-func (t *Tx) checkLabels(owner string, cluster corral.ClusterID, labels map[string]string) error {
-	for label, ownerOf := range map[string]func(int64) (string, error){
-		corral.PlanLabel: func(id int64) (string, error) {
+func (t *Tx) checkLabels(owner string, labels map[string]string) error {
+	for _, l := range []struct {
+		label   string
+		ownerOf func(int64) (string, error)
+	}{
+		{corral.PlanLabel, func(id int64) (string, error) {
 			p, err := t.PlanRow(corral.PlanID(id))
 			return p.Owner, err
-		},
-		record.Label: func(id int64) (string, error) {
+		}},
+		{record.Label, func(id int64) (string, error) {
 			e, err := t.Ensemble(record.ID(id))
 			return e.Owner, err
-		},
-		ScaleLabel: func(id int64) (string, error) {
+		}},
+		{ScaleLabel, func(id int64) (string, error) {
 			c, err := t.Cluster(corral.ClusterID(id))
 			return c.Owner, err
-		},
+		}},
 	} {
-		id, err := strconv.ParseInt(labels[label], 10, 64)
+		id, err := strconv.ParseInt(labels[l.label], 10, 64)
 		if err != nil || id <= 0 {
 			continue
 		}
-		of, err := ownerOf(id)
+		of, err := l.ownerOf(id)
 		if err == nil {
-			err = MayUse(owner, "labels."+label, label+" "+labels[label], of)
+			err = MayUse(owner, "labels."+l.label, l.label+" "+labels[l.label], of)
 		}
 		if err != nil {
-			return corral.ErrorAt(corral.KindOf(err), "labels."+label, "%w", err)
+			return corral.ErrorAt(corral.KindOf(err), "labels."+l.label, "%w", err)
 		}
 	}
 	return nil

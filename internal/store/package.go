@@ -87,12 +87,15 @@ func (t *Tx) DeletePackage(id corral.PackageID, reason string) (corral.Package, 
 	if users > 0 {
 		return corral.Package{}, corral.Errorf(corral.Conflict, "package %s is installed at %d sites", p.Name, users)
 	}
-	const pools = "select count(*) from clusters where htcondor = ? and state <> 'DELETED'"
-	if err := t.row(pools, []any{p.Name}, &users); err != nil { // whosever they are
+	var pools string // of all owners; a cluster of the newest HTCondor names no package: any other will do for it
+	const made = "select coalesce(group_concat('cluster ' || name, ', '), '') from clusters " +
+		"where htcondor = ? and state <> 'DELETED'"
+	if err := t.row(made, []any{p.Name}, &pools); err != nil {
 		return corral.Package{}, err
 	}
-	if users > 0 {
-		return corral.Package{}, corral.Errorf(corral.Conflict, "%d clusters are made of package %s", users, p.Name)
+	if pools != "" {
+		return corral.Package{}, corral.ErrorAt(corral.Conflict, "package", "%s is what %s is made of: upgrade or "+
+			"remove that first", p.Name, pools)
 	}
 	if _, err := t.exec("delete from replicas where package_id = ?", id); err != nil {
 		return corral.Package{}, err

@@ -6,10 +6,10 @@ import (
 	"github.com/corral-pilot/corral/internal/access"
 )
 
-// countOf has, for each of access.Quotas, the query that counts what an owner has. Each reads an index alone, or few
+// usedOf has, for each of access.Quotas, the query that counts what an owner has. Each reads an index alone, or few
 // rows; where SQLite would rather read that of all rows of an owner, the query names it. The time, where it matters, is
 // the second argument.
-var countOf = map[string]string{
+var usedOf = map[string]string{
 	"sites":    "select count(*) from sites where owner = ? and state <> 'DELETED'",
 	"clusters": "select count(*) from clusters where owner = ? and state <> 'DELETED'",
 	"glideins": "select count(*) from glideins indexed by glideins_open " +
@@ -39,7 +39,7 @@ func (t *Tx) Room(quota, owner string, more int) error {
 		args = append(args, t.now.UnixMilli())
 	}
 	var has int
-	if err := t.row(countOf[quota], args, &has); err != nil {
+	if err := t.row(usedOf[quota], args, &has); err != nil {
 		return fmt.Errorf("counting the %s of %s: %w", quota, owner, err)
 	}
 	return t.most.Check(quota, owner, has, more)

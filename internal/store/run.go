@@ -66,7 +66,7 @@ func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
 		err = c.Takes()
 	}
 	if err == nil {
-		err = t.checkLabels(r.Owner, r.Cluster, r.Labels)
+		err = t.checkLabels(r.Owner, r.Labels)
 	}
 	if err != nil {
 		return corral.Run{}, err

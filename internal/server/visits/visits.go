@@ -73,12 +73,12 @@ func Entry(who access.Caller, err error) error {
 	switch {
 	case errors.As(err, &early):
 		return err
-	case errors.As(err, &unreached) && who.IsAdministrator():
-		return rest.WithStatus(http.StatusBadGateway,
-			corral.ErrorAt(corral.Unavailable, "contact", "%w", unreached.Err))
 	case errors.As(err, &unreached):
-		return rest.WithStatus(http.StatusBadGateway,
-			corral.ErrorAt(corral.Unavailable, "contact", "%w", unreached))
+		why := error(unreached)
+		if who.IsAdministrator() {
+			why = unreached.Err
+		}
+		return rest.WithStatus(http.StatusBadGateway, corral.ErrorAt(corral.Unavailable, "contact", "%w", why))
 	case errors.As(err, &key) && key.Problem == gridsite.HostKeyUnknown:
 		return corral.ErrorAt(corral.Forbidden, "accept_host_key", "%w", key)
 	case errors.As(err, &key):
