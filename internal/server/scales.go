@@ -79,7 +79,7 @@ func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (
 	if err := scale.Check(s, sites, cluster, machine); err != nil {
 		return s, err
 	}
-	planned, err := provision.ReleaseOver(tx, cluster.ID)
+	planned, err := provision.ReleaseOver(tx, func(p corral.Plan) bool { return p.Cluster == cluster.ID })
 	if err = cmp.Or(err, provision.CheckNoEnsemble(tx, cluster.ID)); err != nil {
 		return s, err
 	}

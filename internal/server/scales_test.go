@@ -87,6 +87,31 @@ func TestOneControllerOfACluster(t *testing.T) {
 	}
 }
 
+// A site is not kept by a plan whose run is over, also before the plan is released; by one that still asks for pilots it
+// is.
+func TestSiteOfAPlanWhoseRunIsOver(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	site := f.readySite(t)
+	row := must(f.CreatePlan(t.Context(), newPlan(), ""))(t)
+	must(f.ProvisionPlan(t.Context(), row.ID))(t)
+	_, err := f.RemoveSite(t.Context(), site.Name, false)
+	wantKind(t, "a plan awaits its run", err, corral.Conflict, "site")
+	in := newRun()
+	in.Labels = map[string]string{"plan": fmt.Sprint(row.ID)}
+	run := must(f.CreateRun(t.Context(), in, ""))(t)
+	_, err = f.RemoveSite(t.Context(), site.Name, false)
+	wantKind(t, "its run goes on", err, corral.Conflict, "site")
+	must(f.CancelRun(t.Context(), run.ID))(t)
+	must(f.WaitRun(t.Context(), run.ID, time.Minute))(t)
+	if got := must(f.RemoveSite(t.Context(), site.Name, false))(t); got.State != corral.SiteExiting {
+		t.Errorf("the site is %s", got.State)
+	}
+	if p := must(f.Plan(t.Context(), row.ID))(t); p.State != corral.PlanReleased {
+		t.Errorf("the plan is %s, want %s", p.State, corral.PlanReleased)
+	}
+}
+
 // Of a scale and a plan that are asked for at once, one is refused.
 func TestOneOfTwoControllersAtOnce(t *testing.T) {
 	t.Parallel()

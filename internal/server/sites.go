@@ -159,11 +159,28 @@ func (h *siteHandlers) remove(c *rest.Call) error {
 		case site.State == corral.SiteExiting || site.State == corral.SiteRemoving:
 			return site, nil
 		}
+		if err := releaseOver(tx, site); err != nil {
+			return site, err
+		}
 		if err := tx.UnusedSite(site); err != nil {
 			return site, err
 		}
 		return tx.MoveSite(site.ID, corral.SiteRemove, "removal was asked for")
 	})
+}
+
+// releaseOver releases the plans for a site whose runs are over: the site need not wait until provision.Keep does it.
+// A plan that still asks for pilots is for UnusedSite to name.
+func releaseOver(tx *store.Tx, site corral.Site) error {
+	_, err := provision.ReleaseOver(tx, func(p corral.Plan) bool {
+		for _, id := range p.Sites {
+			if id == site.ID {
+				return true
+			}
+		}
+		return false
+	})
+	return err
 }
 
 // forgetSite deletes the record and notes in its history that what is at the site stays there; the site's glideins

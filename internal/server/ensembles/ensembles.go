@@ -169,7 +169,7 @@ func begin(tx *store.Tx, row record.Ensemble) (record.Ensemble, error) {
 	if corral.KindOf(err) != corral.NotFound {
 		return row, err
 	}
-	planned, err := provision.ReleaseOver(tx, row.Cluster)
+	planned, err := provision.ReleaseOver(tx, func(p corral.Plan) bool { return p.Cluster == row.Cluster })
 	if err != nil {
 		return row, err
 	}
