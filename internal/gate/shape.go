@@ -15,8 +15,8 @@ import (
 
 // What a worker says of itself decides how many tasks it gets. An attempt has one worker on each host, named by the
 // attempt's tag and the host's number, and each has at most what the glidein asked for: so together they never have
-// more than hosts × cpus, whoever knows the attempt's secrets. A worker job runs on one of these, and may have a part
-// of it.
+// more than hosts × cpus, even if a liar knows the attempt's secrets. A worker job runs on one of these, and may have
+// a part of it.
 
 // fits decides whether a worker, or its courier, is one that the attempt can have.
 func (v visitor) fits(cred port.Credentials) error {
@@ -99,11 +99,12 @@ func (m *misfits) note(ctx context.Context, c *Clusters, j corral.Job, why error
 		return tx.Log(corral.ObjectJob, int64(j.ID), misfit, order.OneLine(why.Error())+"; others are not listed")
 	})
 	if err != nil {
+		m.forget(j.Tag) // the next one is noted
 		c.lg.Warn("noting that a worker was refused", "tag", j.Tag, "error", err)
 	}
 }
 
-// forget is for an attempt that is over.
+// forget is for an attempt that is over, and for one whose history does not have the line.
 func (m *misfits) forget(tag string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
