@@ -63,7 +63,7 @@ func badValues(t *testing.T) map[string][]bad {
 			{dir, nil, 2, "is a folder: name a file"}, {"x", nil, 2, "not an absolute path"}},
 		"advertise":        {{"http://login.example/", nil, 2, "not HOST[:PORT]"}},
 		"mirror-advertise": {{"login.example:70000", nil, 2, "not HOST[:PORT]"}},
-		"run-as":           {{"nobody-of-that-name", nil, 2, "nobody-of-that-name"}},
+		"run-as":           {{"no-such-user", nil, 2, "no-such-user"}},
 		"pool-address":     {{"0.0.0.0", nil, 2, "IP address"}, {"here", nil, 2, "IP address"}},
 		"pilot":            {{"/nowhere/pilot", nil, 2, "there is no pilot binary at /nowhere/pilot"}, {dir, nil, 2, dir}},
 		"supply":           {{"mail", nil, 2, "none of"}},

@@ -84,8 +84,8 @@ func (l *Links) part(c *wire.Conn, farewell bool) {
 	}
 }
 
-// Cut returns the attempts whose pilots have lost their connection, and since when. Whoever knows that an attempt is
-// over calls Forget.
+// Cut returns the attempts whose pilots have lost their connection, and since when. The caller, once it knows
+// that an attempt is over, calls Forget.
 func (l *Links) Cut() map[corral.JobID]time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,12 +15,12 @@ import (
 // What corrald does by itself for one owner never reaches what another has: scales, plans and their revisions,
 // ensembles, resubmission and the removal of sites go on after the request that began them, and no handler looks at
 // them again. In each of these a site of ann's goes away while something of hers still names it, and bea has one of the
-// same name, which takes pilots. Nothing of ann's may appear there. It suffices that nobody can be misled: a removal
+// same name, which takes pilots. Nothing of ann's may appear there. It is enough if no loop can be misled: a removal
 // may be refused as long as something needs the site.
 //
 // Ann's sites are on corrald's host here, by a token with the grant local that she does not use afterwards; what
 // matters is their names.
-func TestNobodyActsForAnother(t *testing.T) {
+func TestEachLoopActsForItsOwner(t *testing.T) {
 	t.Parallel()
 	c := newCentral(t, nil, "CORRALD_MACHINE_CPUS=64")
 	t.Cleanup(func() { storetest.CheckOwners(t, c.database()) }) // after all of them
@@ -53,7 +53,7 @@ func TestNobodyActsForAnother(t *testing.T) {
 // A duel is one owner beside another who has a site and a cluster of the same names.
 type duel struct {
 	c              *central
-	site           string // what both call their sites, and nobody else
+	site           string // the name that both give their sites, and no other owner does
 	ann, annOnHost *user
 	bea            *user
 }

@@ -40,7 +40,7 @@ func TestWorkersOutOfReachAreNamed(t *testing.T) {
 	since := u.run(run).Unreachable.Since
 	u.kill(u.running())
 	u.must("up")
-	u.until("it is said again", 5*time.Minute, func() bool {
+	u.until("the outage is reported again", 5*time.Minute, func() bool {
 		return all(u.glidein(glidein).Unreachable) && all(u.run(run).Unreachable)
 	})
 	if again := u.run(run).Unreachable.Since; !again.Equal(since.Truncate(time.Second)) {

@@ -69,10 +69,10 @@ func lifeOf(t *testing.T, digit int, before *story) *story {
 	s.c = newCentral(t, func(database string) {
 		err := storetest.BeginLife(t.Context(), database, digit)
 		if err == nil && before != nil {
-			var nobody net.Listener // an address at which nothing listens
-			if nobody, err = net.Listen("tcp", "127.0.0.1:0"); err == nil {
-				contact := "ssh://twin@" + nobody.Addr().String()
-				_ = nobody.Close()
+			var closed net.Listener // an address at which nothing listens
+			if closed, err = net.Listen("tcp", "127.0.0.1:0"); err == nil {
+				contact := "ssh://twin@" + closed.Addr().String()
+				_ = closed.Close()
 				err = storetest.Twins{Life: before.after, Owner: "ann", Contact: contact, Dir: t.TempDir()}.Add(t.Context(), database)
 			}
 		}
@@ -125,7 +125,7 @@ func (s *story) listen() (end func()) {
 			if events.Decode(&e) != nil {
 				break
 			}
-			_ = json.Unmarshal(e.Data, &of) // some are of nobody's
+			_ = json.Unmarshal(e.Data, &of) // some have no owner
 			all = append(all, e.Kind+" "+of.Owner)
 			if bytes.Contains(e.Data, []byte("twin")) || storetest.IDs(8).Match(e.Data) {
 				s.t.Errorf("she hears of a twin: %s", e.Data)

@@ -459,7 +459,7 @@ func (l *liar) results(of []execution.Job) (all []wire.Report) {
 		all = append(all, wire.Report{N: l.rand.Int64N(1 << 40), Result: execution.Result{
 			Key: k, Index: index, Attempt: attempt, Status: pick(l, execution.Done, execution.Failed, execution.Cut),
 			Worker: pick(l, l.stolen.Tag+"/0", "corral-pilot-ofbob/0", ""), StartedAt: began,
-			EndedAt: began.Add(time.Duration(l.rand.Int64N(int64(2000 * time.Hour)))), Reason: "so it is said",
+			EndedAt: began.Add(time.Duration(l.rand.Int64N(int64(2000 * time.Hour)))), Reason: "as the site reports",
 		}})
 	}
 	for i := range of {

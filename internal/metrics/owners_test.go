@@ -25,23 +25,23 @@ func TestOwnersWithTheSameNames(t *testing.T) {
 	ben.play(act{verb: "cluster", name: "default"}, act{verb: "site", name: "hpc"}, act{verb: "run", name: "default"})
 	ann.play(act{verb: "run", name: "default"}, act{verb: "glidein", name: "default"}, act{verb: "trouble", name: "hpc"})
 	w.want(w.scrape(), map[string]string{
-		`corral_workers{cluster="default",owner="ann"}`:                             "2",
-		`corral_workers{cluster="default",owner="ben"}`:                             "2",
-		`corral_sites{owner="ann",state="READY"}`:                                   "1",
-		`corral_sites{owner="ben",state="READY"}`:                                   "1",
-		`corral_glideins{owner="ann",site="hpc",state="ACTIVE"}`:                    "1",
-		`corral_glideins{owner="ben",site="hpc",state="NEW"}`:                       "0",
-		`corral_attempts{owner="ann",site="hpc",state="NEW"}`:                       "1",
-		`corral_site_login_needed{owner="ann",site="hpc"}`:                          "1",
-		`corral_site_login_needed{owner="ben",site="hpc"}`:                          "0",
-		`corral_runs{owner="ann",state="RUNNING"}`:                                  "1",
-		`corral_tasks{owner="ben",state="ready"}`:                                   "5",
-		`corral_tasks_ended_total{outcome="done",owner="ben"}`:                      "2",
-		`corral_phase_seconds_count{owner="ben",phase="runtime",site="hpc"}`:        "0",
-		`corral_reconcile_lag_seconds{owner="ben",site="hpc"}`:                      "0",
-		`corral_credential_expiry_timestamp_seconds{owner="ben",site="hpc"}`:        "+Inf",
-		`corral_attempts_ended_total{outcome="failed",owner="ben",site="hpc"}`:      "0",
-		`corral_reconcile_success_timestamp_seconds{owner="nobody",site="nowhere"}`: "",
+		`corral_workers{cluster="default",owner="ann"}`:                            "2",
+		`corral_workers{cluster="default",owner="ben"}`:                            "2",
+		`corral_sites{owner="ann",state="READY"}`:                                  "1",
+		`corral_sites{owner="ben",state="READY"}`:                                  "1",
+		`corral_glideins{owner="ann",site="hpc",state="ACTIVE"}`:                   "1",
+		`corral_glideins{owner="ben",site="hpc",state="NEW"}`:                      "0",
+		`corral_attempts{owner="ann",site="hpc",state="NEW"}`:                      "1",
+		`corral_site_login_needed{owner="ann",site="hpc"}`:                         "1",
+		`corral_site_login_needed{owner="ben",site="hpc"}`:                         "0",
+		`corral_runs{owner="ann",state="RUNNING"}`:                                 "1",
+		`corral_tasks{owner="ben",state="ready"}`:                                  "5",
+		`corral_tasks_ended_total{outcome="done",owner="ben"}`:                     "2",
+		`corral_phase_seconds_count{owner="ben",phase="runtime",site="hpc"}`:       "0",
+		`corral_reconcile_lag_seconds{owner="ben",site="hpc"}`:                     "0",
+		`corral_credential_expiry_timestamp_seconds{owner="ben",site="hpc"}`:       "+Inf",
+		`corral_attempts_ended_total{outcome="failed",owner="ben",site="hpc"}`:     "0",
+		`corral_reconcile_success_timestamp_seconds{owner="ghost",site="nowhere"}`: "",
 	})
 }
 
@@ -105,7 +105,7 @@ func TestHowMuchGrows(t *testing.T) {
 	}
 }
 
-// ofOwner leaves of a scrape what is said of an owner, without what the clock decides.
+// ofOwner keeps the series of one owner, without those that the clock decides.
 func ofOwner(series map[string]string, owner string) map[string]string {
 	maps.DeleteFunc(series, func(name, _ string) bool {
 		return !strings.Contains(name, fmt.Sprintf("owner=%q", owner))

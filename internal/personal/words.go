@@ -35,7 +35,7 @@ func givePipe(cmd *exec.Cmd) (words, written *os.File, err error) {
 // Words passes on what a program writes to its standard error, and remembers the last line of it.
 type Words struct {
 	to   io.Writer
-	pipe *os.File // nil: nobody has given one
+	pipe *os.File // nil: this process was given none
 
 	mu   sync.Mutex // guards following
 	last []byte

@@ -11,12 +11,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Accounts of nobody: of the pilot and its tasks, and another one. Only root can take them.
+// Accounts that no person has: that of the pilot and its tasks, and another one. Only root can take them.
 const pilotAccount, otherAccount = 65534, 65533
 
 // The secret with which workers come in is in the memory of supervisor and worker, where neither the tasks of their own
 // account can read it nor those of another.
-func TestNobodyReadsThePilotsMemory(t *testing.T) {
+func TestPilotMemoryIsPrivate(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	place := newSite(t, s, nil)

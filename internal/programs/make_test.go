@@ -121,7 +121,7 @@ func TestFreshSaysFirstWhatItNeeds(t *testing.T) {
 	}
 	for _, need := range []string{"root", "namespaces", "programs", "debootstrap", "disk", "memory"} {
 		if !regexp.MustCompile(`(?m)^  (ok     |MISSING)  ` + need + ` +\S`).Match(said) {
-			t.Errorf("nothing is said of %s in\n%s", need, said)
+			t.Errorf("there is no line about %s in\n%s", need, said)
 		}
 	}
 	if want := "  MISSING  Go          Corral needs Go " + goOfModule(t) + " or newer, and " + bin + "/go is Go 1.19.8: "; !strings.Contains(string(said), want) {

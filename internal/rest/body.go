@@ -77,7 +77,7 @@ func (b *paced) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// A tooSlow is the error of a body that arrives slower than its pace.
+// tooSlow returns the error of a body that arrives slower than its pace.
 func (p Pace) tooSlow(body []byte, length int64) error {
 	return WithStatus(http.StatusRequestTimeout, corral.ErrorAt(corral.Unavailable, "body",
 		"only %s arrived in time: after %s at least %d KiB have to arrive each second; "+

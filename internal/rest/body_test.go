@@ -165,7 +165,7 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// A body is read whole, whatever pieces it comes in and whatever its length is said to be.
+// A body is read whole, in whatever pieces it comes and whatever length the request claims.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

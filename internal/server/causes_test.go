@@ -73,8 +73,8 @@ func (g *throng) ask(t *testing.T, who, method, target, body string) *httptest.R
 }
 
 // Whatever a caller may not ask for directly, a scale, a plan, an ensemble or resubmission does not do for that caller
-// either: at ann's site and in ann's cluster nobody else begins anything, by name or by id. At the own ones everybody
-// does. What is done about ann's own objects is done by whoever may, and what follows of it is ann's.
+// either: at ann's site and in ann's cluster no other owner begins anything, by name or by id. All do at their own.
+// An act on ann's own objects needs the right to it, and what follows from it is ann's.
 func TestWhoMayCauseWhat(t *testing.T) {
 	t.Parallel()
 	for who, want := range causers {

@@ -47,7 +47,7 @@ func (g *throng) goes(t *testing.T, rate access.Rate, patterns ...string) {
 	g.door = central.NewDoor(server.New(lg, g.db, config), g.db, lg, access.Limits{})
 }
 
-// answering listens on this machine and does something with each connection; nil: nobody listens, but somebody has.
+// answering listens on this machine and does something with each connection; nil: nothing listens there any more.
 func answering(t *testing.T, with func(net.Conn)) (port string) {
 	t.Helper()
 	l := must(net.Listen("tcp4", "127.0.0.1:0"))(t)

@@ -204,7 +204,7 @@ func TestLifeOfAnOwner(t *testing.T) {
 	}
 }
 
-// Nothing is made for an owner whose account is not ACTIVE, whoever asks: the store itself refuses it.
+// Nothing is made for an owner whose account is not ACTIVE, for any caller: the store itself refuses it.
 func TestNothingIsMadeForAnOwnerWhoIsSuspended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

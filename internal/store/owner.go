@@ -41,17 +41,17 @@ type Owner struct {
 	everyone bool   // an administrator asks, who sees all rows
 }
 
-// nobody is the owner of no object: no owner's name begins with a hyphen.
-const nobody = "-"
+// noOwner is the owner of no object: no owner's name begins with a hyphen.
+const noOwner = "-"
 
 // Owner returns what opens transactions for an owner.
 func (d *DB) Owner(name string) Owner {
-	return Owner{db: d, asker: name, sees: cmp.Or(name, nobody)}
+	return Owner{db: d, asker: name, sees: cmp.Or(name, noOwner)}
 }
 
 // Shared returns what opens transactions for what has no owner's rows in it: packages and mirrors, which all owners
 // share, and the answers to requests.
-func (d *DB) Shared() Owner { return d.Owner(nobody) }
+func (d *DB) Shared() Owner { return d.Owner(noOwner) }
 
 // Caller returns what opens transactions for a request. An administrator's sees the rows of all owners.
 func (d *DB) Caller(c access.Caller) Owner {

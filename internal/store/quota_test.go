@@ -114,7 +114,7 @@ func home(tx *store.Tx, owner string) (corral.SiteID, corral.ClusterID, error) {
 	return site.ID, c.ID, err
 }
 
-// Of each kind of object an owner may have so many, whoever else has some; the refusal says how many there are and what
+// Of each kind of object an owner may have so many, however many others have; the refusal says how many there are and what
 // makes room. corrald's own user has no limit.
 func TestQuotas(t *testing.T) {
 	t.Parallel()

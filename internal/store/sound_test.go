@@ -162,7 +162,7 @@ func recordIs(t *testing.T, path string, by dbcheck.Source, whole bool) {
 }
 
 // A database whose file, or whose lock, is removed or replaced while it is open is noticed, and takes no more writes.
-// The replacement stays as it is.
+// The replacement is not changed.
 func TestGuardNoticesWhatHappensToTheFiles(t *testing.T) {
 	t.Parallel()
 	remove := func(path string) error { return os.Remove(path) }

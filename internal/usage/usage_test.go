@@ -28,7 +28,7 @@ func TestSum(t *testing.T) {
 		{Attempt: 1, User: "ann", Site: "hpc", Workflow: "fold", Used: 20 * hour, Lost: 4 * hour},
 		{Attempt: 1, User: "bob", Site: "hpc", Workflow: "map", Used: 6 * hour},
 		{Attempt: 2, User: "bob", Site: "grid", Workflow: "map", Used: 3 * hour}, // by a clock of its own, of 2 held
-		{Attempt: 3, User: "bob", Site: "grid", Workflow: "map", Used: 9 * hour}, // of which nobody saw a start
+		{Attempt: 3, User: "bob", Site: "grid", Workflow: "map", Used: 9 * hour}, // whose start was not seen
 		{Attempt: 0, User: "ann", Workflow: "fold", Used: hour},
 	}
 	all := usage.Window{Since: at(-1), Until: at(24)}

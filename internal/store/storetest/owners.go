@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// ownerOf :: table → whose a row of it is, as an expression. A table that is not here belongs to nobody, or to all.
+// ownerOf :: table → whose a row of it is, as an expression. A table that is not here has rows of no owner, or of all.
 var ownerOf = map[string]string{
 	"sites": "owner", "clusters": "owner", "glideins": "owner", "runs": "owner", "plans": "owner", "ensembles": "owner",
 	"scales": "owner", "profiles": "owner", "tokens": "owner",
@@ -66,7 +66,7 @@ func CheckOwners(t testing.TB, path string) {
 }
 
 // Strangers lists the rows of one owner in the database at path that point at an object of another, a sentence for
-// each. A table or a column that it does not know is an error: whoever adds one says here whose it is.
+// each. A table or a column that it does not know is an error: a change that adds one names its owner here.
 func Strangers(ctx context.Context, path string) (found []string, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {

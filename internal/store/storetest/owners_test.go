@@ -115,14 +115,14 @@ func do(t *testing.T, path, statement string) {
 	}
 }
 
-// A table and a column of which nobody has said whose they are do not pass.
+// A table and a column whose owner is not declared do not pass.
 func TestUnknownTables(t *testing.T) {
 	t.Parallel()
 	for _, change := range []string{"create table favourites (owner text, site_id integer)", "alter table plans add column queue_id integer"} {
 		path := storetest.Path(storetest.OpenTest(t))
 		do(t, path, change)
 		if _, err := storetest.Strangers(t.Context(), path); err == nil {
-			t.Errorf("%s: nothing is said of it", change)
+			t.Errorf("%s: no error", change)
 		}
 	}
 }

@@ -151,13 +151,13 @@ var stages = [][]string{
 
 // Twins says what twins are made of, and what of theirs differs.
 type Twins struct {
-	Life    string // the database of the first life, which nobody changes meanwhile
+	Life    string // the database of the first life, which must not change meanwhile
 	Owner   string // who lived it
 	Contact string // of the twins' sites, in place of the owner's: nothing of theirs is to be done on this machine
 	Dir     string // below which their files would be
 }
 
-// Add copies what the owner has into the database at path, which nobody has open: once for each stage, for owners
+// Add copies what the owner has into the database at path, which no process has open: once for each stage, for owners
 // called twin0, twin1 and so on.
 //
 // The rows are copied as they are, by the tables that ownerOf knows, and not by way of the store: so twins have
@@ -264,7 +264,7 @@ func (t twin) copy(table string) error {
 var tags = regexp.MustCompile(`corral-(pilot|setup|cleanup|probe)-[a-z2-7]+`)
 
 // value is what a twin has in a column where the owner had v: the same but for ids, for what was used and is charged,
-// which is a thousand times as much, and for waits, which are long. Whoever takes it for the owner's shows that.
+// which is a thousand times as much, and for waits, which are long. Code that takes it for the owner's shows that.
 func (t twin) value(table, column string, v any) any {
 	switch v := v.(type) {
 	case int64:
