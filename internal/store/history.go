@@ -116,7 +116,7 @@ func (t *Tx) ForgetHistory(before time.Time, limit int) (more bool, err error) {
 		delete from history
 		where id in (
 			select id
-			from (select id, at_ms from history order by id limit ?)
+			from (select id, at_ms from history order by id limit ? + 0)
 			where at_ms < ?)`, limit, at(&before))
 	if err != nil {
 		return false, fmt.Errorf("forgetting history: %w", err)
