@@ -44,10 +44,12 @@ endif
 # A program with it sleeps for a second when it ends, for races that it might find yet: every command of a test would.
 export GORACE := atexit_sleep_ms=0 $(GORACE)
 race := -ldflags=-w $(if $(compiler),-race -gcflags=modernc.org/...=-race=false -gcflags=compress/...=-race=false -gcflags=hash/...=-race=false)
-version := -X github.com/corral-pilot/corral/internal/version.release=$(VERSION)
+version := -X github.com/corral-pilot/corral/internal/kit/version.release=$(VERSION)
 # No program prints a manual page: without urfave/cli's code for that they start sooner, as a pilot does for every job of
 # the Slurm shim.
 lean := -tags urfave_cli_no_docs
+# The packages of both modules: benchmarks have one of their own (go.work).
+modules := ./... ./bench/...
 go_files = $(wildcard $(shell git ls-files --cached --others --exclude-standard '*.go'))
 tests = $(filter %_test.go,$(go_files))
 # Tests of real sites and networks have the build tag sites.
@@ -56,11 +58,11 @@ site_tests = $(call names_in,$(site_files))
 soak_files = $(shell grep -lE '^//go:build .*soak' $(tests))
 # Of them, those that compute for minutes in one goroutine: the race detector would make them ten times slower. It is in
 # their packages' other tests. Those that have the tag sites, too, are among the others.
-counting_files = $(filter-out $(site_soak_files),$(filter planner/% profile/% sim/% workflow/% bench/evidence/% bench/schedules/%,$(soak_files)))
+counting_files = $(filter-out $(site_soak_files),$(filter plan/% workflow/% bench/evidence/% bench/schedules/%,$(soak_files)))
 site_soak_files = $(shell grep -lE '^//go:build sites && soak$$' $(tests))
 daemon_files = $(filter-out $(counting_files),$(soak_files))
 # Those that make networks or mount file systems, which an ordinary user may not.
-refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/internal/netns"|newHeaded|"mount"|newMachine' $(site_files) $(soak_files))))
+refused = $(if $(filter 0,$(shell id -u)),,$(call names_in,$(shell grep -lE '^package netns|/kit/netns"|newHeaded|"mount"|newMachine' $(site_files) $(soak_files))))
 run_sites = $(GO) test $(race) -vet=off $(if $(refused),-skip '^($(refused))$$')
 tell_refused = @$(if $(refused),echo "Not run: only root may make networks and mount file systems: $(subst |, ,$(refused))"; exit 1)
 # names_in FILES lists their tests, as go test -run takes them.
@@ -82,7 +84,7 @@ build: ## corrald, corral, pilot and corral-slurm in bin/
 	$(GO) build $(lean) -ldflags '$(version)' -o bin/ ./cmd/corrald ./cmd/corral
 	CGO_ENABLED=0 $(GO) build $(lean) -ldflags '-s -w $(version)' -o bin/ ./cmd/pilot ./cmd/corral-slurm
 
-# What tests start (internal/programs): as users build it, and with the race detector in corrald. A test starts corral
+# What tests start (internal/kit/programs): as users build it, and with the race detector in corrald. A test starts corral
 # for each of its questions, which with the detector takes five times as long.
 bin/test/plain:
 	$(GO) build $(lean) -ldflags=-w -o $@/ ./cmd/corral ./cmd/corrald ./examples/provision
@@ -94,7 +96,7 @@ bin/test/race: bin/test/plain
 
 # A version for Debian: what follows a release is newer than that, and what comes before one, or has none yet, is older.
 deb_version = $(or $(shell echo '$(VERSION)' | sed -E 's/^v//; s/-dirty$$/+dirty/; s/-([0-9]+)-g/+\1.g/; s/-/~/g'),$(shell \
-	sed -nE 's/.*"([0-9.]+)-dev".*/\1/p' internal/version/version.go)~dev$(shell git rev-list --count HEAD).g$(shell \
+	sed -nE 's/.*"([0-9.]+)-dev".*/\1/p' internal/kit/version/version.go)~dev$(shell git rev-list --count HEAD).g$(shell \
 	git describe --always --dirty=+dirty))
 
 # The program corral of the package, if this machine can run it.
@@ -129,7 +131,7 @@ demo-condor: build ## the same on a real HTCondor pool, of packages made from De
 
 test: ## the tests that need only Go, with the race detector where there is a C compiler, in random order
 	@$(if $(compiler),,echo "There is no C compiler (gcc and libc6-dev): the tests run without the race detector.")
-	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 40m ./...
+	$(GO) test $(race) -vet=off -shuffle=on -p 3 -timeout 40m $(modules)
 
 test-sites: htcondor slurm peers prometheus networks debian ## the tests of real sites: HTCondor, Slurm, OpenSSH, FTP, networks with firewalls; and of the Debian package
 	$(run_sites) -tags sites -shuffle=on -p 3 -timeout 40m -run '^($(site_tests))$$' $(call packages_of,$(site_files))
@@ -171,7 +173,7 @@ test-fuzz: ## every parser, for FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
 
 test-arm64: ## the other architecture compiles
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) build ./...
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) build $(modules)
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -ldflags '-s -w $(version)' -o /dev/null ./cmd/pilot
 
 bench: build ## benchmarks beside what the machine could do at best
@@ -227,10 +229,11 @@ bench-sites: ## 1,000 attempts at one simulated site: commands, time and memory 
 
 lint: ## format, vet, staticcheck, go.mod, and the architecture as tests
 	@unformatted=$$(gofmt -l $(go_files)); [ -z "$$unformatted" ] || { echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }
-	$(GO) vet -tags sites,soak ./...
-	$(GO) run $(STATICCHECK) ./...
-	$(GO) run $(STATICCHECK) -tags sites,soak ./...
+	$(GO) vet -tags sites,soak $(modules)
+	$(GO) run $(STATICCHECK) $(modules)
+	$(GO) run $(STATICCHECK) -tags sites,soak $(modules)
 	$(GO) mod tidy -diff
+	GOWORK=off $(GO) -C bench mod tidy -diff
 	$(GO) test ./internal/archtest
 
 fmt: ## format the Go files

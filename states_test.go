@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
-	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 var update = flag.Bool("update", false, "write docs/states.md anew")
@@ -36,7 +35,7 @@ func TestStatesPage(t *testing.T) {
 	fmt.Fprint(&b, "\n## Ensemble\n\n")
 	drawMoves(&b, record.Running, record.Moves)
 	fmt.Fprint(&b, "\n## Owner\n\nAn owner without a record is ACTIVE.\n\n")
-	drawMoves(&b, account.OwnerActive, account.OwnerMoves)
+	drawMoves(&b, corral.OwnerActive, corral.OwnerMoves)
 	fmt.Fprint(&b, glideinHead)
 	drawDerivations(&b)
 

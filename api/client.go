@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/input"
-	"github.com/corral-pilot/corral/internal/resend"
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
 // answerTimeout bounds the wait for the beginning of an answer: the longest wait that a request may
@@ -173,7 +173,7 @@ const maxAnswer = 1 << 30
 
 // do sends a request and returns the body of its answer. An error answer is returned as *Problem.
 func (c *Client) do(ctx context.Context, do call) ([]byte, error) {
-	ctx, sent := resend.Track(ctx)
+	ctx, sent := retry.Track(ctx)
 	req, err := c.request(ctx, do)
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (c *Client) strange(do call, format string, args ...any) error {
 }
 
 // lost describes a request that got no answer: Unknown if it is a change and may have been done.
-func (c *Client) lost(ctx context.Context, do call, sent *resend.Sending, err error) error {
+func (c *Client) lost(ctx context.Context, do call, sent *retry.Sending, err error) error {
 	kind := corral.Unavailable
 	if do.method != http.MethodGet && sent.Unsure() {
 		kind = corral.Unknown

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/resend"
+	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
 // Options say how to speak to a corrald. The zero value is right for one's own.
@@ -53,7 +53,7 @@ func Dial(server string, o Options) (*Client, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	return &Client{server: server, base: base, token: o.Token, http: resend.NewClient(transport)}, nil
+	return &Client{server: server, base: base, token: o.Token, http: retry.NewClient(transport)}, nil
 }
 
 // loopback reports whether a host is this machine.

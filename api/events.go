@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/resend"
+	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
 // EventsMediaType is that of server-sent events (WHATWG HTML, section 9.2).
@@ -106,7 +106,7 @@ func (c *Client) Events(ctx context.Context, after int64, do func(Event) error) 
 		query.Set("after", strconv.FormatInt(after, 10))
 	}
 	what := call{method: http.MethodGet, path: "/v1/events", query: query}
-	ctx, sent := resend.Track(ctx)
+	ctx, sent := retry.Track(ctx)
 	req, err := c.request(ctx, what)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
 )
 
 // A limited server answers 429 so often before it answers.
@@ -79,7 +78,7 @@ func reply(status int, media, body string) *http.Response {
 // A client sends its token with each request, and nothing of it without one.
 func TestTokenIsSent(t *testing.T) {
 	t.Parallel()
-	text := account.NewTokenText()
+	text := NewTokenText()
 	for _, token := range []string{text, ""} {
 		c, err := Dial("https://corrald.example", Options{Token: token})
 		if err != nil {

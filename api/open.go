@@ -32,7 +32,7 @@ const (
 // NewTask asks for one task of an open run, or for an array of tasks that are alike.
 type NewTask struct {
 	Name        string   `json:"name,omitempty"`        // what people call it; need not be unique
-	Argv        []string `json:"argv"`                  // the first may be task.PilotProgram
+	Argv        []string `json:"argv"`                  // the first may be corral.PilotProgram
 	Directory   string   `json:"directory,omitempty"`   // where it runs; empty: in a directory of its own
 	Environment []string `json:"environment,omitempty"` // KEY=VALUE
 	corral.Resources
@@ -41,10 +41,10 @@ type NewTask struct {
 	Retries  int `json:"retries,omitempty"`
 
 	// Requeue has it begun again when its worker is lost or has to leave; without it, it then fails with the cause
-	// task.CauseLostWorker.
+	// corral.CauseLostWorker.
 	Requeue bool `json:"requeue,omitempty"`
 
-	// Note is a text, a script say, that the task finds in the file which task.NoteVariable names.
+	// Note is a text, a script say, that the task finds in the file which corral.NoteVariable names.
 	Note string `json:"note,omitempty"`
 
 	Attributes map[string]string `json:"attributes,omitempty"` // kept and listed, not interpreted

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
 )
 
 // A NewOwnerState asks for another state of an owner's account.
@@ -20,38 +19,38 @@ const MaxReason = 500
 
 // Owners lists everybody who has something, with how much; f.All: those whose accounts have ended, too. For
 // administrators only, like all that is asked about owners.
-func (c *Client) Owners(ctx context.Context, f Filter) ([]account.Owner, error) {
-	return list[account.Owner](ctx, c, "/v1/owners", f.query())
+func (c *Client) Owners(ctx context.Context, f Filter) ([]corral.Owner, error) {
+	return list[corral.Owner](ctx, c, "/v1/owners", f.query())
 }
 
 // Owner returns an owner with what they have; of one whose account is being ended also what that waits for.
-func (c *Client) Owner(ctx context.Context, name string) (account.Owner, error) {
-	return get[account.Owner](ctx, c, ownerPath(name), nil)
+func (c *Client) Owner(ctx context.Context, name string) (corral.Owner, error) {
+	return get[corral.Owner](ctx, c, ownerPath(name), nil)
 }
 
 // WaitOwnerEnded waits until the account of an owner has ended.
-func (c *Client) WaitOwnerEnded(ctx context.Context, name string, timeout time.Duration) (account.Owner, error) {
-	ended := Until{string(account.OwnerEnded)}
-	return wait(ctx, c, ownerPath(name), waiting[account.Owner]{ended, timeout, ended.Owner})
+func (c *Client) WaitOwnerEnded(ctx context.Context, name string, timeout time.Duration) (corral.Owner, error) {
+	ended := Until{string(corral.OwnerEnded)}
+	return wait(ctx, c, ownerPath(name), waiting[corral.Owner]{ended, timeout, ended.Owner})
 }
 
 // SuspendOwner has requests of an owner refused and nothing new asked for, until ResumeOwner. What runs finishes.
-func (c *Client) SuspendOwner(ctx context.Context, name string, n NewOwnerState) (account.Owner, error) {
+func (c *Client) SuspendOwner(ctx context.Context, name string, n NewOwnerState) (corral.Owner, error) {
 	return c.moveOwner(ctx, name, "suspend", n)
 }
 
 // ResumeOwner lets an owner in again who was suspended. The name of one whose account has ended can be used again then.
-func (c *Client) ResumeOwner(ctx context.Context, name string) (account.Owner, error) {
+func (c *Client) ResumeOwner(ctx context.Context, name string) (corral.Owner, error) {
 	return c.moveOwner(ctx, name, "resume", NewOwnerState{})
 }
 
 // EndOwner revokes an owner's tokens, and has everything removed that they have at sites and in pools. Records stay.
-func (c *Client) EndOwner(ctx context.Context, name string, n NewOwnerState) (account.Owner, error) {
+func (c *Client) EndOwner(ctx context.Context, name string, n NewOwnerState) (corral.Owner, error) {
 	return c.moveOwner(ctx, name, "end", n)
 }
 
-func (c *Client) moveOwner(ctx context.Context, name, move string, n NewOwnerState) (account.Owner, error) {
-	return send[account.Owner](ctx, c, call{method: http.MethodPost, path: ownerPath(name) + "/" + move}, n)
+func (c *Client) moveOwner(ctx context.Context, name, move string, n NewOwnerState) (corral.Owner, error) {
+	return send[corral.Owner](ctx, c, call{method: http.MethodPost, path: ownerPath(name) + "/" + move}, n)
 }
 
 // OwnerHistory returns what happened to an owner's account, oldest first.

@@ -235,7 +235,7 @@ type Task struct {
 	Worker     string           `json:"worker,omitempty"`
 	ExitStatus *int             `json:"exit_status,omitempty"`
 	Reason     string           `json:"reason,omitempty"` // why the last execution was not a success
-	Cause      string           `json:"cause,omitempty"`  // task.CauseMemory and the like; mostly none
+	Cause      string           `json:"cause,omitempty"`  // corral.CauseMemory and the like; mostly none
 	StartedAt  time.Time        `json:"started_at,omitzero"`
 	EndedAt    time.Time        `json:"ended_at,omitzero"`
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 func sitePath(ref string) string { return "/v1/sites/" + url.PathEscape(ref) }

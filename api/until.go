@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
-	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 // UntilWorkers is what `wait` takes beside a glidein's states: the cpus of its registered workers
@@ -122,12 +121,12 @@ func (u Until) Ensemble(e record.Ensemble) Progress {
 }
 
 // Owner returns the progress of an owner whose account is being ended.
-func (u Until) Owner(o account.Owner) Progress {
+func (u Until) Owner(o corral.Owner) Progress {
 	reason := o.Reason
 	if len(o.WaitsFor) > 0 {
 		reason = "waits: " + strings.Join(o.WaitsFor, "; ")
 	}
-	return Progress{slices.Contains(u, string(o.State)), o.State != account.OwnerEnding,
+	return Progress{slices.Contains(u, string(o.State)), o.State != corral.OwnerEnding,
 		is("the account "+o.Name, string(o.State), reason)}
 }
 

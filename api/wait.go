@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral/internal/resend"
+	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
 // A waiting says what a wait is for.
@@ -33,7 +33,7 @@ func wait[T any](ctx context.Context, c *Client, path string, w waiting[T]) (T, 
 		if err != nil {
 			return v, err
 		}
-		ctx = resend.Patiently(ctx)
+		ctx = retry.Patiently(ctx)
 		switch p := w.progress(v); {
 		case p.Met:
 			return v, nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corral-pilot/corral/internal/programs"
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
 // TestMain lets the test program be the bare loop that it starts, without the second that the race

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/wfformat"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 func TestParseStat(t *testing.T) {

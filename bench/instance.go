@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/wfformat"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // readInstance reads a published workflow.

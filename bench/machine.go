@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/internal/kit/version"
 )
 
 // A machine is where and with what is measured, and when that began.

@@ -31,7 +31,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/bench/rig"
-	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
 // Defaults that keep a whole run below four minutes; limitSpan lowers tasks on a slow machine.
@@ -116,7 +116,7 @@ func parse(verb string, args []string, stdout, stderr io.Writer) (plan, error) {
 	f.IntVar(&p.queued, "queued", defaultQueued, "tasks to queue for the measurement of memory")
 	f.IntVar(&p.count, "count", defaultCount, "glideins in one pool")
 	f.IntVar(&p.cpus, "cpus", defaultCPUs, "that plans may count on: their tasks sleep")
-	f.StringVar(&p.instances, "instances", "workflow/wfformat/testdata/wfcommons/instances",
+	f.StringVar(&p.instances, "instances", "workflow/formats/wfformat/testdata/wfcommons/instances",
 		"`directory` of published workflows whose plans are executed")
 	f.DurationVar(&p.span, "span", defaultSpan, "which the critical paths of these workflows stay below")
 	f.StringVar(&p.kind, "kind", string(corral.Embedded), "of the `cluster` that executes them: embedded, or condor")
@@ -159,6 +159,6 @@ func (p plan) inside(do func(dir string) error) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	_ = disk.Scatter(dir) // as the parent of runs is: what was deleted elsewhere must not slow us down
+	_ = atomicfile.Scatter(dir) // as the parent of runs is: what was deleted elsewhere must not slow us down
 	return do(dir)
 }

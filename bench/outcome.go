@@ -7,7 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	planning "github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner/revision"
+	"github.com/corral-pilot/corral/plan/planner/revision"
 )
 
 // An outcome is a plan beside its execution. Times count from the plan's beginning.

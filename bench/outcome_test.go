@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	money "github.com/corral-pilot/corral/cost"
 	planning "github.com/corral-pilot/corral/plan"
+	money "github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/workflow"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
 // overheads are the times of Juve 2012 §2.3, Tables 2.1 and 2.2, measured around an HTCondor cluster on

@@ -13,7 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/bench/peer"
-	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
 // measurePeers measures Corral and its peers in turn, and publishes it.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	money "github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/service/personal"
 	planning "github.com/corral-pilot/corral/plan"
+	money "github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/workflow"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/order"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
 // answerTime is how long a simulated command takes: a round trip through ssh and a quick answer.
@@ -70,7 +70,7 @@ func (s *simulated) Submit(ctx context.Context, spec gridsite.JobSpec) (string, 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o, err := order.Decode(spec.Files[order.File])
+	o, err := jobfiles.Decode(spec.Files[jobfiles.File])
 	if err != nil {
 		return "", err
 	}
@@ -120,11 +120,11 @@ func (s *simulated) ReadMany(ctx context.Context, tags, _ []string) (map[string]
 		} else if j.pilot {
 			outcome = corral.OutcomeIdle
 		}
-		b, err := json.Marshal(order.Report{Outcome: outcome, Reason: "as simulated"})
+		b, err := json.Marshal(jobfiles.Report{Outcome: outcome, Reason: "as simulated"})
 		if err != nil {
 			return nil, err
 		}
-		files[tag] = map[string][]byte{order.ReportFile: b}
+		files[tag] = map[string][]byte{jobfiles.ReportFile: b}
 	}
 	return files, nil
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/headnode"
 	"github.com/corral-pilot/corral/gridsite/local"
-	"github.com/corral-pilot/corral/internal/depot"
-	"github.com/corral-pilot/corral/internal/engine"
-	"github.com/corral-pilot/corral/internal/gate"
-	"github.com/corral-pilot/corral/internal/reach"
+	"github.com/corral-pilot/corral/internal/sites/admission"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
+	"github.com/corral-pilot/corral/internal/sites/engine"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/corral-pilot/corral/packages"
@@ -140,7 +140,7 @@ func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 	if err != nil {
 		return err
 	}
-	stock := depot.OpenDepot(filepath.Join(dir, "cache"), signer)
+	stock := delivery.OpenDepot(filepath.Join(dir, "cache"), signer)
 	if err := stock.AddPilot([]byte("#!/bin/sh\n"), map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]); err != nil {
 		return err
 	}
@@ -151,11 +151,11 @@ func inYard(ctx context.Context, dir string, do func(*yard) error) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	y := &yard{db: db, sim: newSimulated(), steps: &steps{Handler: slog.NewTextHandler(os.Stderr, nil)}}
 	lg := slog.New(y.steps)
-	clusters := gate.NewClusters(lg, db, nil, dispatch.Config{})
+	clusters := admission.NewClusters(lg, db, nil, dispatch.Config{})
 	defer clusters.Close()
-	way := reach.New(y.backends(), "bench")
-	e := engine.New(lg, db, clusters, engine.Config{Key: gate.Key("nobody dials"), Address: nowhere{}, Reach: way,
-		Prober: reach.NewProber(lg, db, way, nowhere{}), Catalog: depot.NewCatalog(lg, db, stock, nil)})
+	way := siteaccess.New(y.backends(), "bench")
+	e := engine.New(lg, db, clusters, engine.Config{Key: admission.Key("nobody dials"), Address: nowhere{}, Reach: way,
+		Prober: siteaccess.NewProber(lg, db, way, nowhere{}), Catalog: delivery.NewCatalog(lg, db, stock, nil)})
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(running) }()

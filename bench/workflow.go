@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/wfformat"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // independent returns a workflow document of n no-op tasks that wait for nothing.

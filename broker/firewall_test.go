@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/netns"
+	"github.com/corral-pilot/corral/internal/kit/netns"
 )
 
 // TestMain lets the test binary be a program of a host behind a firewall.

@@ -32,7 +32,7 @@ func TestDAGManTakesRescueFile(t *testing.T) {
 	dir := dagFolder(t)
 	twoNodes(t, p, dir)
 	const name = "two.dag.rescue001"
-	rescue, err := os.ReadFile(filepath.Join("../workflow/dagman/testdata", name))
+	rescue, err := os.ReadFile(filepath.Join("../workflow/formats/dagman/testdata", name))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name), rescue, 0o644)
 	}
@@ -82,7 +82,7 @@ func TestDAGManRunsTheExample(t *testing.T) {
 }
 
 // TestDAGManRunsTheCheckedExample has DAGMan run the example of what a run heeds: the files are those that corral run
-// leaves (cmd/corral/testdata/script/dagman.txtar).
+// leaves (internal/cli/command/testdata/script/dagman.txtar).
 func TestDAGManRunsTheCheckedExample(t *testing.T) {
 	t.Parallel()
 	p := common(t)

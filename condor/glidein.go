@@ -16,8 +16,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor/classad"
-	"github.com/corral-pilot/corral/condor/quote"
-	"github.com/corral-pilot/corral/internal/shell"
+	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
 // A GlideinConfig says what a glidein offers to a pool and when it leaves. A condor_master -f with the configuration
@@ -275,10 +274,10 @@ func (c GlideinConfig) sshToJob(set setter) {
 	args := "-i -e -f %f"
 	for _, part := range [][2]string{{"SshdSessionPath", "sshd-session"}, {"SshdAuthPath", "sshd-auth"}} {
 		if file := filepath.Join(c.Release, openssh, part[1]); isFile(file) {
-			args += " -o " + quote.Word(part[0]+"="+file)
+			args += " -o " + Word(part[0]+"="+file)
 		}
 	}
-	set("SSH_TO_JOB_SSHD_ARGS", "%s", quote.Words(args))
+	set("SSH_TO_JOB_SSHD_ARGS", "%s", Words(args))
 }
 
 // Prepare makes the folder, closed to others, with the configuration and the token's text in it, and returns the file

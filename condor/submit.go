@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral/condor/classad"
-	"github.com/corral-pilot/corral/condor/quote"
 )
 
 // condor_submit reads a language of macros, in which dollar signs, quotes, commas, white space at the ends of lines
@@ -148,8 +147,8 @@ type line struct{ key, value string }
 // describe returns every line of a job, also the empty ones: all jobs have the same keys, in the same order.
 func (p Proc) describe(d *description) []line {
 	lines := []line{
-		{"arguments", quote.Words(d.args(p.Arguments))},
-		{"My.Environment", quote.Literal(classad.FormatOld(d.env(p.Environment)))},
+		{"arguments", Words(d.args(p.Arguments))},
+		{"My.Environment", Literal(classad.FormatOld(d.env(p.Environment)))},
 	}
 	if p.Dir != "" {
 		lines = append(lines, line{"initialdir", d.plain("initialdir", p.Dir)})
@@ -285,7 +284,7 @@ func (d *description) own(ad classad.Ad) (lines []line) {
 		if text, ok := ad[name].(string); ok {
 			value = classad.FormatOld(d.oneLine(name, text))
 		}
-		lines = append(lines, line{"My." + name, quote.Literal(value)})
+		lines = append(lines, line{"My." + name, Literal(value)})
 	}
 	return lines
 }
@@ -296,7 +295,7 @@ func (d *description) plain(key, value string) string {
 	if strings.TrimSpace(value) != value || strings.HasSuffix(value, `\`) {
 		d.refuse(key, value)
 	}
-	return quote.Literal(d.oneLine(key, value))
+	return Literal(d.oneLine(key, value))
 }
 
 func (d *description) oneLine(key, value string) string {
@@ -322,7 +321,7 @@ func (d *description) file(key, name string) string {
 func (d *description) args(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
-		quoted[i] = quote.Word(d.oneLine("arguments", a))
+		quoted[i] = Word(d.oneLine("arguments", a))
 	}
 	return strings.Join(quoted, " ")
 }
@@ -335,7 +334,7 @@ func (d *description) env(env map[string]string) string {
 			d.refuse("environment", name)
 			continue
 		}
-		quoted = append(quoted, name+"="+quote.Word(d.oneLine("environment", env[name])))
+		quoted = append(quoted, name+"="+Word(d.oneLine("environment", env[name])))
 	}
 	return strings.Join(quoted, " ")
 }

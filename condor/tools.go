@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/condor/classad"
-	"github.com/corral-pilot/corral/internal/fault"
+	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
 // Tools runs the commands of a release on one pool, as one user. HTCondor's own libraries are not linked: its commands

@@ -16,7 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // journalSink is a sink as a run has one: it writes a line for each event and makes the writes of a

@@ -26,7 +26,7 @@
 // nothing else. Nothing of that is kept for the next job.
 //
 // The cluster serves one machine and small sites. It has no fair share. Which worker gets which job is decided by
-// internal/matching; what the Dispatcher adds is the protocol and the sinks.
+// internal/decide/matching; what the Dispatcher adds is the protocol and the sinks.
 //
 // The tests of this package are of all rooms together: real workers, a real port and a real dispatcher, in one process
 // or in several; or scripted workers in fake time.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/executor"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // Jobs of a worker whose pilot's end was seen are given back at once, however long its lease: of one that is gone, of

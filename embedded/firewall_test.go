@@ -22,7 +22,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/link"
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/netns"
+	"github.com/corral-pilot/corral/internal/kit/netns"
 )
 
 func init() { hostRoles["port"], hostRoles["pilot"] = actPort, actPilot }

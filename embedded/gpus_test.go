@@ -7,7 +7,7 @@ import (
 
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/worker"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // Three tasks of one GPU each meet a worker that has two: the two that run side by side see different GPUs, and none

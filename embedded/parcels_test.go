@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // Parcels of one run are made and removed side by side; none takes another's folder away.

@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/worker"
-	"github.com/corral-pilot/corral/internal/cgroup"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/cgroup"
 )
 
 func TestTaskFromInputsToOutputs(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/embedded/worker"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 func TestClusteredJobGoesOnAfterAFailure(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/corral-pilot/corral/internal/fault"
+	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
 // Everything that is asked of a site with a Conn goes through one of these, so that it can be made to fail at its

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/credential"
-	"github.com/corral-pilot/corral/internal/shell"
+	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
 // A Remote is a Conn over one connection, which is made at its first use and made again when it was lost. Making it is

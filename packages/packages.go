@@ -37,7 +37,7 @@ import (
 	"os"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // A Package describes one archive. Name, Digest and SizeBytes are all that is needed to fetch and

@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // A PublicKey is what a package's signature is checked with: ed25519: and 32 bytes in base64.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // Evidence is what speaks for a plan beyond its estimates: what simulations of it say, and what they rest on.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // Marginals compares each plan of a front with the one before it that holds fewer cpus, by ascending cpus: what is

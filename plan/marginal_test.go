@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // TestMarginals (F9D): further cpus are worth what they save of the makespan for what they cost more, by ascending cpus;

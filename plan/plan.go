@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
 // A Plan says which pilots to ask for, and what is expected of them. It is also what corral plan prints, and what is

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/sim/availability"
+	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // A Problem is what a plan is made for.

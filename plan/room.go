@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/sim/availability"
+	"github.com/corral-pilot/corral/plan/availability"
 )
 
 // A Step is how many cpus of a queue nobody else holds, or is going to, from an instant on until the next step.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // MostWithin is how many tasks a schedule may have that stands in its plan's document. A longer one lies apart: lists

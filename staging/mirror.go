@@ -16,8 +16,8 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/disk"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/packages"
 )
 
@@ -143,7 +143,7 @@ func (m Mirror) Vouch(s packages.Signed) error {
 	if err != nil {
 		return err // unreachable: Signed has no value that JSON lacks
 	}
-	if err := disk.Replace(name+packages.SignatureSuffix, b, 0o644); err != nil {
+	if err := atomicfile.Replace(name+packages.SignatureSuffix, b, 0o644); err != nil {
 		return fmt.Errorf("signing package %s: %w", s.Name, err)
 	}
 	return m.writeIndex()
@@ -159,7 +159,7 @@ func (m Mirror) writeIndex() error {
 	if err != nil {
 		return err // unreachable: as in Vouch
 	}
-	if err := disk.Replace(filepath.Join(m.Dir, IndexName), append(b, '\n'), 0o644); err != nil {
+	if err := atomicfile.Replace(filepath.Join(m.Dir, IndexName), append(b, '\n'), 0o644); err != nil {
 		return fmt.Errorf("writing the mirror's index: %w", err)
 	}
 	return nil

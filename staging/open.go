@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // openFile always begins at the beginning: a file does not break off.

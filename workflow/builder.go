@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // A Builder makes a workflow out of what a reader finds in a file of some format, or out of what a program says. The

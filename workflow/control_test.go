@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // A run takes what it heeds, and what changes nothing; the rest is refused in words that name the task.

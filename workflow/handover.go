@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // A handover is a file that a task reads and others write, none of them a parent of the reader.

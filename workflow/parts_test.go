@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // Task 0 comes before S, which has tasks 1 to 4, 2 and 3 of them in T; S comes before task 5. A job is no part.

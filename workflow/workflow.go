@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/dag"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // A Workflow is a graph of tasks. A Builder completes it; nothing changes it afterwards.

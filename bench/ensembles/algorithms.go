@@ -3,12 +3,12 @@ package main
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/planner/dpds"
-	"github.com/corral-pilot/corral/planner/rehearsal"
-	"github.com/corral-pilot/corral/planner/spss"
-	"github.com/corral-pilot/corral/sim/cloud"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/dpds"
+	"github.com/corral-pilot/corral/plan/planner/rehearsal"
+	"github.com/corral-pilot/corral/plan/planner/spss"
+	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
 // A problem is an ensemble under constraints, with what chance does.

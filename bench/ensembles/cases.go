@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
 // A family is the ensembles of one application and kind, one for each seed, each under a grid of constraints.

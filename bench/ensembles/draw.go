@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/internal/cli/plot"
 )
 
 // drawAll draws figures into a directory, each with its published values as dots: how often each algorithm is the best
@@ -25,7 +25,7 @@ func drawAll(dir string, all map[string][]played, was map[value]float64) error {
 			{"6.8", "montage", "cost q3", "cost ÷ budget, upper quartile", "error of runtimes, %", q3},
 			{"6.10", "montage", "cost q3", "cost ÷ budget, upper quartile", "delay of machines, s", q3},
 		} {
-			c := picture.Chart{Title: "Figure " + f.figure + ", " + how, Subtitle: f.application, X: f.x, Y: f.title}
+			c := plot.Chart{Title: "Figure " + f.figure + ", " + how, Subtitle: f.application, X: f.x, Y: f.title}
 			some := slices.DeleteFunc(slices.Clone(panels), func(p played) bool {
 				return p.figure != f.figure || p.application != f.application
 			})
@@ -51,7 +51,7 @@ func drawAll(dir string, all map[string][]played, was map[value]float64) error {
 			if err != nil {
 				return err
 			}
-			if err := picture.Write(out, picture.SVG, c); err != nil {
+			if err := plot.Write(out, plot.SVG, c); err != nil {
 				return err
 			}
 			if err := out.Close(); err != nil {
@@ -63,12 +63,12 @@ func drawAll(dir string, all map[string][]played, was map[value]float64) error {
 }
 
 // series is a value of an algorithm over x.
-func series(some []played, algorithm string, of func(standing) float64) picture.Series {
+func series(some []played, algorithm string, of func(standing) float64) plot.Series {
 	return means(some, func(p played) (float64, bool) { return of(p.of(algorithm)), true })
 }
 
 // means is what panels of the same x have in the mean.
-func means(some []played, of func(played) (float64, bool)) (s picture.Series) {
+func means(some []played, of func(played) (float64, bool)) (s plot.Series) {
 	sums, counts := map[int]float64{}, map[int]int{}
 	var order []int
 	for _, p := range some {
@@ -84,7 +84,7 @@ func means(some []played, of func(played) (float64, bool)) (s picture.Series) {
 	}
 	slices.Sort(order)
 	for _, x := range order {
-		s.At = append(s.At, picture.XY{X: float64(x), Y: sums[x] / float64(counts[x])})
+		s.At = append(s.At, plot.XY{X: float64(x), Y: sums[x] / float64(counts[x])})
 	}
 	return s
 }

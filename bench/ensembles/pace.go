@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/planner/dpds"
-	"github.com/corral-pilot/corral/planner/spss"
-	"github.com/corral-pilot/corral/sim/cloud"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/dpds"
+	"github.com/corral-pilot/corral/plan/planner/spss"
+	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
 // What planning may take: for a hundred workflows of a thousand tasks, with that many times the tasks as a power, and a

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/planner/rehearsal"
-	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/rehearsal"
+	"github.com/corral-pilot/corral/plan/sim"
 )
 
 // A panel is the cases of one bar or box of a figure.

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/ensemble/recipe"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/format"
+	"github.com/corral-pilot/corral/workflow/formats"
 )
 
 // A source gives workflows by application, size and instance; it keeps them.
@@ -47,10 +47,10 @@ func (s *source) take(application string, size, instance int) plan.Work {
 
 func (s *source) read(application string, size, instance int) (plan.Work, error) {
 	if s.dir == "" {
-		return recipe.Draw(application, size, uint64(instance))
+		return plantest.Draw(application, size, uint64(instance))
 	}
 	file := filepath.Join(s.dir, fmt.Sprintf("%s.n.%d.%d.dax.gz", files[application], size, instance))
-	flow, _, err := format.ReadFile(context.Background(), file, workflow.Options{})
+	flow, _, err := formats.ReadFile(context.Background(), file, workflow.Options{})
 	if err != nil {
 		return plan.Work{}, err
 	}

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/internal/cli/plot"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner"
-	"github.com/corral-pilot/corral/planner/bound"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/bound"
 )
 
 // free is a site without limits, waits and overheads.
@@ -69,11 +69,11 @@ func (d desk) bounds(ctx context.Context) error {
 	d.say("\nOf %d plans %d are at the lower bound, %d within 5 %% or one cpu of it, %d of the energetic bound. "+
 		"Plan ÷ bound: mean %.3f, standard deviation %.3f.", len(all), atBound, nearBound, nearEnergy, x.mean, x.sd)
 	slices.Sort(ratios)
-	s := picture.Series{Name: "published workflows, the nearest first", Dots: true}
+	s := plot.Series{Name: "published workflows, the nearest first", Dots: true}
 	for i, ratio := range ratios {
-		s.At = append(s.At, picture.XY{X: float64(i + 1), Y: ratio})
+		s.At = append(s.At, plot.XY{X: float64(i + 1), Y: ratio})
 	}
-	return d.draw("bounds", picture.Chart{Title: "Cpus of plans beside the fewest possible",
-		Subtitle: "within twice the critical path", X: "workflow", Y: "plan ÷ lower bound", Series: []picture.Series{s,
-			{Name: "the bound", Line: true, At: []picture.XY{{X: 0, Y: 1}, {X: float64(len(ratios) + 1), Y: 1}}}}})
+	return d.draw("bounds", plot.Chart{Title: "Cpus of plans beside the fewest possible",
+		Subtitle: "within twice the critical path", X: "workflow", Y: "plan ÷ lower bound", Series: []plot.Series{s,
+			{Name: "the bound", Line: true, At: []plot.XY{{X: 0, Y: 1}, {X: float64(len(ratios) + 1), Y: 1}}}}})
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/internal/cli/plot"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner"
-	"github.com/corral-pilot/corral/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 )
 
 // mostCompared is how many tasks a published workflow may have that is compared: policies are played event by event.
@@ -132,18 +132,18 @@ func (d desk) compared(rows []*pairing, pairs int) error {
 		"95 %% interval (standard deviation).\n", pairs)
 	d.say("| policy | makespan | core-hours | mean of both | late | waste | jobs | completed |\n" +
 		"|---|---|---|---|---|---|---|---|")
-	mean := picture.Series{Name: "mean of makespan and core-hours, plan = 1", Dots: true}
-	low := picture.Series{Name: "its 95 % interval, lower end", Dots: true}
-	high := picture.Series{Name: "upper end", Dots: true}
+	mean := plot.Series{Name: "mean of makespan and core-hours, plan = 1", Dots: true}
+	low := plot.Series{Name: "its 95 % interval, lower end", Dots: true}
+	high := plot.Series{Name: "upper end", Dots: true}
 	for k, p := range rows {
 		d.say("| %s | %s | %s | %s | %.0f %% | %.0f %% | %.0f | %.3f |", p.name, intervalOf(p.longer),
 			intervalOf(p.dearer), intervalOf(p.both), 100*intervalOf(p.late).mean, 100*intervalOf(p.waste).mean,
 			intervalOf(p.requests).mean, intervalOf(p.finished).mean)
 		x, at := intervalOf(p.both), float64(k)
-		mean.At = append(mean.At, picture.XY{X: at, Y: x.mean})
-		low.At = append(low.At, picture.XY{X: at, Y: x.mean - x.half})
-		high.At = append(high.At, picture.XY{X: at, Y: x.mean + x.half})
+		mean.At = append(mean.At, plot.XY{X: at, Y: x.mean})
+		low.At = append(low.At, plot.XY{X: at, Y: x.mean - x.half})
+		high.At = append(high.At, plot.XY{X: at, Y: x.mean + x.half})
 	}
-	return d.draw("comparison", picture.Chart{Title: "Policies beside plans", Y: "plan = 1",
-		X: "policy, in the table's order", Series: []picture.Series{mean, low, high}})
+	return d.draw("comparison", plot.Chart{Title: "Policies beside plans", Y: "plan = 1",
+		X: "policy, in the table's order", Series: []plot.Series{mean, low, high}})
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/internal/cli/plot"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner"
-	"github.com/corral-pilot/corral/planner/drawn"
+	"github.com/corral-pilot/corral/plan/planner"
 )
 
 // fresh is how many outcomes of another seed a confidence is held against, agreement how near it has to be.
@@ -26,10 +26,10 @@ func (d desk) confidence(ctx context.Context) error {
 		"|---|---|---|---|---|---|", fresh)
 	rng := rand.New(rand.NewPCG(11, 83))
 	var differences []float64
-	dots := picture.Series{Name: "plans", Dots: true}
+	dots := plot.Series{Name: "plans", Dots: true}
 	agree, kept, made := 0, 0, 0
 	for made < d.cases {
-		m := around(rng, drawn.Layers(rng, 15+rng.IntN(30)))
+		m := around(rng, plantest.Layers(rng, 15+rng.IntN(30)))
 		soonest, err := planner.Make(m.Problem, plan.Goal{Objective: plan.Makespan}, planner.Options{Context: ctx})
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (d desk) confidence(ctx context.Context) error {
 		}
 		d.say("| %d | %g | %.3f | %.3f | %s | %s |", len(m.Work.Tasks), c.Asked, c.Reached, again, next, m.Spread)
 		differences = append(differences, again-c.Reached)
-		dots.At = append(dots.At, picture.XY{X: c.Reached, Y: again})
+		dots.At = append(dots.At, plot.XY{X: c.Reached, Y: again})
 		if math.Abs(again-c.Reached) <= agreement {
 			agree++
 		}
@@ -63,12 +63,12 @@ func (d desk) confidence(ctx context.Context) error {
 	d.say("\n%d of %d plans say of themselves within 3 points what fresh outcomes say; %d reach what was asked where "+
 		"the next cheaper does not. Difference: mean %+.4f ± %.4f (95 %%), standard deviation %.4f.", agree, made, kept,
 		x.mean, x.half, x.sd)
-	return d.draw("confidence", picture.Chart{Title: "Confidences beside fresh outcomes",
-		X: "share that the plan says", Y: "share in 1,000 fresh outcomes", Series: []picture.Series{dots,
+	return d.draw("confidence", plot.Chart{Title: "Confidences beside fresh outcomes",
+		X: "share that the plan says", Y: "share in 1,000 fresh outcomes", Series: []plot.Series{dots,
 			diagonal("equal", 0), diagonal("3 points more", agreement), diagonal("3 points less", -agreement)}})
 }
 
 // diagonal is a line of slope 1 through the shares that are of interest.
-func diagonal(name string, above float64) picture.Series {
-	return picture.Series{Name: name, Line: true, At: []picture.XY{{X: 0.8, Y: 0.8 + above}, {X: 1, Y: 1 + above}}}
+func diagonal(name string, above float64) plot.Series {
+	return plot.Series{Name: name, Line: true, At: []plot.XY{{X: 0.8, Y: 0.8 + above}, {X: 1, Y: 1 + above}}}
 }

@@ -4,10 +4,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner/drawn"
-	"github.com/corral-pilot/corral/planner/montecarlo"
-	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/sim"
 )
 
 // spreads are how runtimes may differ from their estimates.
@@ -17,5 +17,5 @@ var spreads = []sim.Spread{montecarlo.DefaultSpread, {Law: "transformation", Siz
 func around(rng *rand.Rand, w plan.Work) montecarlo.Model {
 	return montecarlo.Model{Spread: spreads[rng.IntN(len(spreads))], Problem: plan.Problem{Work: w,
 		Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500},
-		Sites:   []plan.Site{drawn.Queue("queue", time.Duration(1+rng.IntN(10))*time.Minute)}}}
+		Sites:   []plan.Site{plantest.Queue("queue", time.Duration(1+rng.IntN(10))*time.Minute)}}}
 }

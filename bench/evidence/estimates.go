@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/corral-pilot/corral/internal/picture"
-	"github.com/corral-pilot/corral/profile"
+	"github.com/corral-pilot/corral/internal/cli/plot"
+	"github.com/corral-pilot/corral/workflow/profile"
 )
 
 // fewestRuns is how many runs an application must have so that one may be estimated from the others.
@@ -41,8 +41,8 @@ func (d desk) estimates(ctx context.Context) error {
 	}
 	d.say("## Estimates\n\n| application | runs | error by the mean | error | change |\n|---|---|---|---|---|")
 	var changes []float64
-	before := picture.Series{Name: "by the mean", Dots: true}
-	after := picture.Series{Name: "by the model that is chosen", Dots: true}
+	before := plot.Series{Name: "by the mean", Dots: true}
+	after := plot.Series{Name: "by the model that is chosen", Dots: true}
 	for _, app := range slices.Sorted(maps.Keys(runs)) {
 		if count[app] < fewestRuns {
 			continue
@@ -58,8 +58,8 @@ func (d desk) estimates(ctx context.Context) error {
 		d.say("| %s | %d | %.1f %% | %.1f %% | %+.1f %% |", app, count[app], 100*byMean/actual, 100*wrong/actual,
 			100*(wrong/byMean-1))
 		x := float64(len(changes))
-		before.At = append(before.At, picture.XY{X: x, Y: 100 * byMean / actual})
-		after.At = append(after.At, picture.XY{X: x, Y: 100 * wrong / actual})
+		before.At = append(before.At, plot.XY{X: x, Y: 100 * byMean / actual})
+		after.At = append(after.At, plot.XY{X: x, Y: 100 * wrong / actual})
 	}
 	if len(changes) == 0 {
 		d.say("\nNo application in %s has %d runs: name a directory of more by -instances.", d.instances, fewestRuns)
@@ -70,7 +70,7 @@ func (d desk) estimates(ctx context.Context) error {
 		"its application. Change, of %d applications: mean %+.1f %%, standard deviation %.1f points, at worst "+
 		"%+.1f %%.",
 		len(changes), 100*x.mean, 100*x.sd, 100*slices.Max(changes))
-	return d.draw("estimates", picture.Chart{Title: "Runs that are estimated from others",
+	return d.draw("estimates", plot.Chart{Title: "Runs that are estimated from others",
 		X: "application, in the table's order", Y: "misses, % of the runtimes",
-		Series: []picture.Series{before, after}})
+		Series: []plot.Series{before, after}})
 }

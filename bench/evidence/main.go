@@ -19,7 +19,7 @@ import (
 	"path/filepath"
 
 	"github.com/corral-pilot/corral/bench/rig"
-	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/internal/cli/plot"
 )
 
 // A desk is where evidence is made.
@@ -50,7 +50,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("evidence", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&d.out, "out", "", "`directory` for plots, NAME.svg each; without it none are drawn")
-	f.StringVar(&d.instances, "instances", "workflow/wfformat/testdata/wfcommons/instances",
+	f.StringVar(&d.instances, "instances", "workflow/formats/wfformat/testdata/wfcommons/instances",
 		"`directory` of published workflows")
 	f.StringVar(&d.trace, "trace", "bench/evidence/testdata/kth-sp2.csv.gz", "`file` with the waits of a batch system")
 	f.IntVar(&d.cases, "cases", 40, "plans whose confidences are checked, and pairs that are compared; 30 at least")
@@ -95,7 +95,7 @@ next:
 func (d desk) say(format string, args ...any) { fmt.Fprintf(d.stdout, format+"\n", args...) }
 
 // draw writes a plot.
-func (d desk) draw(name string, charts ...picture.Figure) error {
+func (d desk) draw(name string, charts ...plot.Figure) error {
 	if d.out == "" {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (d desk) draw(name string, charts ...picture.Figure) error {
 	if err != nil {
 		return err
 	}
-	if err := picture.Write(f, picture.SVG, charts...); err != nil {
+	if err := plot.Write(f, plot.SVG, charts...); err != nil {
 		f.Close()
 		return err
 	}

@@ -14,7 +14,7 @@ func TestBoundsArePrintedAndDrawn(t *testing.T) {
 	t.Parallel()
 	var printed, said bytes.Buffer
 	out := t.TempDir()
-	args := []string{"-out", out, "-instances", "../../workflow/wfformat/testdata/wfcommons/instances", "bounds",
+	args := []string{"-out", out, "-instances", "../../workflow/formats/wfformat/testdata/wfcommons/instances", "bounds",
 		"estimates"}
 	if code := execute(t.Context(), args, &printed, &said); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &said)

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/format"
+	"github.com/corral-pilot/corral/workflow/formats"
 )
 
 // A published workflow was executed by its authors, who measured its tasks.
@@ -53,7 +53,7 @@ func readPublished(ctx context.Context, dir string) (all []published, err error)
 		return nil, fmt.Errorf("reading %s: %w", f.Name(), err)
 	}
 	for _, row := range rows[min(1, len(rows)):] {
-		flow, _, err := format.ReadFile(ctx, filepath.Join(dir, row[0]), workflow.Options{})
+		flow, _, err := formats.ReadFile(ctx, filepath.Join(dir, row[0]), workflow.Options{})
 		if err != nil {
 			return nil, err
 		}

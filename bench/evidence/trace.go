@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/provision"
+	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/plan"
 )
 

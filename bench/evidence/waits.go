@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/internal/cli/plot"
 )
 
 // shares are those of which quantiles are checked.
@@ -163,10 +163,10 @@ func (d desk) waits(context.Context) error {
 			d.say("| %.3f | %.1f | %.1f |", q.missed, q.idle, other)
 		}
 	}
-	return d.draw("waits", picture.Chart{Title: "Pilots that are asked for ahead of time",
+	return d.draw("waits", plot.Chart{Title: "Pilots that are asked for ahead of time",
 		Subtitle: "each waits as the next job of its class on KTH-SP2 did",
 		X:        "share of pilots that come too late", Y: "idle core-hours a pilot",
-		Series: []picture.Series{line("by a quantile of waits", quantile), line("by its bound", bound),
+		Series: []plot.Series{line("by a quantile of waits", quantile), line("by its bound", bound),
 			line("by a multiple of the mean", mean)}},
 		coverageChart(all))
 }
@@ -179,26 +179,26 @@ func row(curve []tradeoff, k int) string {
 	return fmt.Sprintf("| %g | %.3f | %.1f |", curve[k].parameter, curve[k].missed, curve[k].idle)
 }
 
-func line(name string, curve []tradeoff) picture.Series {
-	s := picture.Series{Name: name, Line: true, Dots: true}
+func line(name string, curve []tradeoff) plot.Series {
+	s := plot.Series{Name: name, Line: true, Dots: true}
 	for _, c := range curve {
-		s.At = append(s.At, picture.XY{X: c.missed, Y: c.idle})
+		s.At = append(s.At, plot.XY{X: c.missed, Y: c.idle})
 	}
 	return s
 }
 
 // coverageChart draws which share waited no longer than what was predicted for a share.
-func coverageChart(all map[float64]coverage) picture.Chart {
-	exact := picture.Series{Name: "as asked", Line: true, At: []picture.XY{{X: 0.45, Y: 0.45}, {X: 1, Y: 1}}}
-	estimate := picture.Series{Name: "no longer than the estimate", Line: true, Dots: true}
-	bound := picture.Series{Name: "no longer than the bound", Line: true, Dots: true}
-	truth := picture.Series{Name: "true quantile below the bound", Line: true, Dots: true}
+func coverageChart(all map[float64]coverage) plot.Chart {
+	exact := plot.Series{Name: "as asked", Line: true, At: []plot.XY{{X: 0.45, Y: 0.45}, {X: 1, Y: 1}}}
+	estimate := plot.Series{Name: "no longer than the estimate", Line: true, Dots: true}
+	bound := plot.Series{Name: "no longer than the bound", Line: true, Dots: true}
+	truth := plot.Series{Name: "true quantile below the bound", Line: true, Dots: true}
 	for _, share := range shares {
 		c := all[share]
-		estimate.At = append(estimate.At, picture.XY{X: share, Y: c.within})
-		bound.At = append(bound.At, picture.XY{X: share, Y: c.withinSafe})
-		truth.At = append(truth.At, picture.XY{X: share, Y: c.above})
+		estimate.At = append(estimate.At, plot.XY{X: share, Y: c.within})
+		bound.At = append(bound.At, plot.XY{X: share, Y: c.withinSafe})
+		truth.At = append(truth.At, plot.XY{X: share, Y: c.above})
 	}
-	return picture.Chart{Title: "What predictions cover", X: "share that was asked for", Y: "share of cases",
-		Series: []picture.Series{estimate, bound, exact, truth}}
+	return plot.Chart{Title: "What predictions cover", X: "share that was asked for", Y: "share of cases",
+		Series: []plot.Series{estimate, bound, exact, truth}}
 }

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/wfformat"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // layerWidth is how many tasks a layer of a generated workflow has at most: more than any cluster of ours runs at once.

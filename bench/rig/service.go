@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/internal/kit/xdg"
+	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
 // patience is how long a corrald may take to remove all that it has, and to end.

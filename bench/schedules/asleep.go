@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/wfformat"
+	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/dag"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // least is what a task sleeps at least: a process of less is mostly its start.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/service/personal"
 	"github.com/corral-pilot/corral/workflow"
 )
 

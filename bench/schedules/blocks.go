@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/resubmit"
-	"github.com/corral-pilot/corral/sim"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
 // Blocks are pilots of so many hosts of one cpu, one after another. The next is asked for when the last has ended, as

@@ -6,17 +6,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/dag"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // Chapter 2 of the thesis compares workflows whose jobs go to a site one by one, through Globus, with the same
-// workflows on pilots (experiments E2.3 to E2.7). Here both are simulated: jobs in package sim/queue, pilots in package
-// sim, which decides as production does. What is published of its sites is used as it is, and nothing is fitted. What
-// is not published is varied, or said to be assumed: see docs/bench.
+// workflows on pilots (experiments E2.3 to E2.7). Here both are simulated: jobs in package plan/sim/queue, pilots in
+// package sim, which decides as production does. What is published of its sites is used as it is, and nothing is
+// fitted. What is not published is varied, or said to be assumed: see docs/bench.
 
 // A thesisSite is what tables 2.1 and 2.2 say of one.
 type thesisSite struct {

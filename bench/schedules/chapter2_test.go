@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // Montage of 206 tasks: pilots gain more task by task than in groups of a level, on any number of processors, and are

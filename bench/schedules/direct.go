@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/internal/heap"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/internal/kit/heap"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // A grid is a site to which each job of a workflow is submitted by itself, as DAGMan does through Condor-G and a GRAM

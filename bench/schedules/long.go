@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/sim/lublin"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/workload"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // USC HPCC as E2.5 and E2.6 have it: 30 jobs of a user at once, of at most a day. How large it was and how busy is not
@@ -40,7 +40,7 @@ func hpcc(load float64) []*queue.Queue {
 	if load == 0 {
 		return []*queue.Queue{queue.New(m, nil)}
 	}
-	others := lublin.Draw(background, processors, load, 1)
+	others := workload.Draw(background, processors, load, 1)
 	for i := range others {
 		others[i].User = i // each of another user: the limit is on ours alone
 	}

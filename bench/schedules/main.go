@@ -27,10 +27,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/bench/rig"
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/service/personal"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/format"
+	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/formats"
 )
 
 // A bench says what to measure and where.
@@ -117,7 +117,7 @@ var generated = []string{"MONTAGE", "GENOME", "CYBERSHAKE", "LIGO", "SIPHT"}
 func (b bench) read(ctx context.Context, tasks int) (all []*workflow.Workflow, err error) {
 	for _, name := range generated {
 		file := filepath.Join(b.data, fmt.Sprintf("%s.n.%d.0.dax.gz", name, tasks))
-		wf, _, err := format.ReadFile(ctx, file, workflow.Options{})
+		wf, _, err := formats.ReadFile(ctx, file, workflow.Options{})
 		if err != nil {
 			if _, missing := os.Stat(file); errors.Is(missing, os.ErrNotExist) {
 				fmt.Fprintln(b.stderr, "schedules: not there:", file)

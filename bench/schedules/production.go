@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
 // CyberShake's production of 2009 (E2.7): 220 workflows of 840,000 tasks each on 2,400 cores of Ranger, typically. That

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/clustering"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/sim"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
 // embedded is an embedded cluster: its way to a worker, and the starts that it manages.

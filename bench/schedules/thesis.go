@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/corral-pilot/corral/dag"
-	"github.com/corral-pilot/corral/sim/chance"
+	"github.com/corral-pilot/corral/plan/sim/chance"
 	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // A kind is the tasks of one transformation: how long they take in seconds, in the mean and as they are spread (Juve

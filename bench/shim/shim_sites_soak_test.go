@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corral-pilot/corral/internal/programs"
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
 // In small: a shim and a real Slurm are measured in the same way, and nothing is left.

@@ -15,19 +15,19 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/ensemble/recipe"
-	"github.com/corral-pilot/corral/internal/picture"
-	"github.com/corral-pilot/corral/internal/queueing"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/internal/cli/plot"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner"
-	"github.com/corral-pilot/corral/planner/algorithm"
-	"github.com/corral-pilot/corral/planner/montecarlo"
-	"github.com/corral-pilot/corral/planner/portfolio"
-	"github.com/corral-pilot/corral/planner/virtual"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/algorithm"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/planner/portfolio"
+	"github.com/corral-pilot/corral/plan/planner/virtual"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
 // algorithms has corral plan make plans by each of its algorithms at the same fifty instants, and plays them among
@@ -45,7 +45,7 @@ func algorithms(d *desk) error {
 		"J, and plans that miss a deadline of 1.5 times what jobs take, in %%:\n\n", base.name, n)
 	d.printf("| load | α | algorithm | makespan | cost | J | missed | pilots | none |\n" +
 		"|---|---|---|---|---|---|---|---|---|\n")
-	series := make([]picture.Series, len(plan.Algorithms))
+	series := make([]plot.Series, len(plan.Algorithms))
 	for _, load := range []float64{0.65, 0.85} {
 		m := base.loaded(load)
 		held, states := queue.Replay(m.Machine, m.jobs), m.states(n)
@@ -55,12 +55,12 @@ func algorithms(d *desk) error {
 				return err
 			}
 			for i, by := range plan.Algorithms {
-				at := picture.XY{X: ratioOf(sums[by].pairs, costs).value, Y: ratioOf(sums[by].pairs, makespans).value}
+				at := plot.XY{X: ratioOf(sums[by].pairs, costs).value, Y: ratioOf(sums[by].pairs, makespans).value}
 				series[i].Name, series[i].Dots, series[i].At = string(by), true, append(series[i].At, at)
 			}
 		}
 	}
-	return draw(d, "slots-algorithms", picture.Chart{Title: "Plans of pilots by algorithm",
+	return draw(d, "slots-algorithms", plot.Chart{Title: "Plans of pilots by algorithm",
 		Subtitle: "two loads, three trade-offs, 50 instants each", X: "cost ÷ jobs", Y: "makespan ÷ jobs",
 		Series: append(series[1:], series[0])}) // auto last, over the others
 }
@@ -78,7 +78,7 @@ func byAlgorithm(d *desk, held []queue.Held, states []*queue.Queue, load float64
 	order := slices.DeleteFunc(slices.Clone(plan.Algorithms), func(a plan.Algorithm) bool { return a == plan.Auto })
 	sums = map[plan.Algorithm]*sum{plan.Auto: {}}
 	for k, q := range states {
-		w := recipe.Levels(typical, uint64(k))
+		w := plantest.Levels(typical, uint64(k))
 		c, err := at(w, q)
 		if err != nil {
 			return nil, err

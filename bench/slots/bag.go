@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/corral-pilot/corral/selection"
+	"github.com/corral-pilot/corral/plan/selection"
 )
 
 // A resource is one of those of the paper's table I, as far as a bag of tasks sees it. Instructions per cycle are in

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/ensemble/recipe"
-	"github.com/corral-pilot/corral/planner/moga"
-	"github.com/corral-pilot/corral/planner/portfolio"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/planner/portfolio"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
 // A picker chooses one of the candidates.
@@ -55,7 +55,7 @@ func choose(d *desk) error {
 func chosen(d *desk, states []*queue.Queue, load float64, alpha ensemble.Share) error {
 	rows := make([]played, len(pickers)+1)
 	for k, q := range states {
-		w := recipe.Levels(typical, uint64(k))
+		w := plantest.Levels(typical, uint64(k))
 		c, err := at(w, q)
 		if err != nil {
 			return err

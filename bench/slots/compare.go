@@ -6,15 +6,15 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner/besteffort"
-	"github.com/corral-pilot/corral/planner/moga"
-	"github.com/corral-pilot/corral/planner/slotted"
-	"github.com/corral-pilot/corral/sim/advertiser"
-	"github.com/corral-pilot/corral/sim/queue"
-	"github.com/corral-pilot/corral/slot"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/besteffort"
+	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/planner/slotted"
+	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // unit is the price of a processor for an hour: costs are service units.

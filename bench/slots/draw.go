@@ -4,11 +4,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/corral-pilot/corral/internal/picture"
+	"github.com/corral-pilot/corral/internal/cli/plot"
 )
 
 // draw writes a plot, if any are asked for.
-func draw(d *desk, name string, chart picture.Chart) error {
+func draw(d *desk, name string, chart plot.Chart) error {
 	if d.out == "" {
 		return nil
 	}
@@ -16,7 +16,7 @@ func draw(d *desk, name string, chart picture.Chart) error {
 	if err != nil {
 		return err
 	}
-	if err := picture.Write(f, picture.SVG, chart); err != nil {
+	if err := plot.Write(f, plot.SVG, chart); err != nil {
 		f.Close()
 		return err
 	}

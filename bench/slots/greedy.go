@@ -4,14 +4,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/ensemble/recipe"
-	"github.com/corral-pilot/corral/planner/greedy"
-	"github.com/corral-pilot/corral/planner/moga"
-	"github.com/corral-pilot/corral/sim/market"
-	"github.com/corral-pilot/corral/sim/queue"
-	"github.com/corral-pilot/corral/slot"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/greedy"
+	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/sim/market"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // greedy plans drawn workflows at a site that prices any reservation, beside plans on what it would advertise (figures
@@ -32,7 +32,7 @@ func (d *desk) greedy() error {
 	narrow.Processors = 2
 	for _, row := range []struct {
 		what string
-		grid recipe.Grid
+		grid plantest.Grid
 		load float64
 	}{{"100 tasks of 13 processors", typical, 0.65}, {"the same", typical, 0.80}, {"of 2 processors", narrow, 0.65}} {
 		if err := (pricing{d}).priced(row.what, base.loaded(row.load), row.grid, row.load); err != nil {
@@ -49,12 +49,12 @@ type pricing struct{ desk *desk }
 var sweep = []ensemble.Share{0, ensemble.Whole / 4, half, ensemble.Whole * 3 / 4, ensemble.Whole}
 
 // priced prints and asserts it for one machine and one kind of workflow.
-func (d pricing) priced(what string, m machine, g recipe.Grid, load float64) error {
+func (d pricing) priced(what string, m machine, g plantest.Grid, load float64) error {
 	bought, advertised := table{}, table{}
 	fees, others := map[ensemble.Share]cost.Money{}, map[ensemble.Share]cost.Money{}
 	states := m.states(d.desk.pick(30, 50))
 	for k, q := range states {
-		c, err := at(recipe.Levels(g, uint64(k)), q)
+		c, err := at(plantest.Levels(g, uint64(k)), q)
 		if err != nil {
 			return err
 		}

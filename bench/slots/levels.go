@@ -5,18 +5,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/ensemble/recipe"
-	"github.com/corral-pilot/corral/planner/moga"
-	"github.com/corral-pilot/corral/sim/lublin"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/workload"
 )
 
 // alphas are the trade-offs that are printed: the shortest makespan, between, and the least cost.
 var alphas = []ensemble.Share{0, half, ensemble.Whole}
 
 // typical is the thesis's drawn workflow, for 256 processors: a task has a twentieth of them.
-var typical = recipe.Grid{Tasks: 100, Levels: 10, Runtime: 1000 * time.Second, Processors: 13, Parents: 2}
+var typical = plantest.Grid{Tasks: 100, Levels: 10, Runtime: 1000 * time.Second, Processors: 13, Parents: 2}
 
 // grid plans drawn workflows on 256 processors: over load, task width and size (figures 13 to 16), and as the thesis
 // does it, without given members of the first population. It asserts that at 85 % load plans between both ends take at
@@ -31,19 +31,19 @@ func (d *desk) grid() error {
 	d.printf("| %-26s | load | α = 0: makespan | cost | α = 0.5: makespan | cost | α = 1: makespan | cost |\n",
 		"workflow")
 	d.printf("|---|---|---|---|---|---|---|---|\n")
-	wider := func(processors int) recipe.Grid {
+	wider := func(processors int) plantest.Grid {
 		g := typical
 		g.Processors = processors
 		return g
 	}
-	larger := func(tasks int) recipe.Grid {
+	larger := func(tasks int) plantest.Grid {
 		g := typical
 		g.Tasks, g.Levels = tasks, int(math.Sqrt(float64(tasks)))
 		return g
 	}
 	for _, row := range []struct {
 		what string
-		grid recipe.Grid
+		grid plantest.Grid
 		load float64
 		opts moga.Options
 	}{
@@ -86,10 +86,10 @@ func (d *desk) claims(all table) {
 }
 
 // levels compares a workflow that is drawn for each instant.
-func (d *desk) levels(m machine, g recipe.Grid, o moga.Options) (table, error) {
+func (d *desk) levels(m machine, g plantest.Grid, o moga.Options) (table, error) {
 	var cases []instance
 	for k, q := range m.states(d.pick(30, 50)) {
-		c, err := at(recipe.Levels(g, uint64(k)), q)
+		c, err := at(plantest.Levels(g, uint64(k)), q)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (d *desk) sites() error {
 	states := make([][]*queue.Queue, len(kinds))
 	for i, k := range kinds {
 		m := machine{Machine: queue.Machine{Processors: k.processors, Policy: queue.Conservative}}
-		m.jobs = lublin.Draw(6000, k.processors, k.load, uint64(i+1))
+		m.jobs = workload.Draw(6000, k.processors, k.load, uint64(i+1))
 		states[i] = m.statesAt(instants, 20*24*time.Hour)
 	}
 	g := typical
@@ -129,7 +129,7 @@ func (d *desk) sites() error {
 			for i := range n {
 				queues = append(queues, states[i][k])
 			}
-			c, err := at(recipe.Levels(g, uint64(k)), queues...)
+			c, err := at(plantest.Levels(g, uint64(k)), queues...)
 			if err != nil {
 				return err
 			}

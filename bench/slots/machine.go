@@ -10,10 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/sim/chance"
-	"github.com/corral-pilot/corral/sim/lublin"
-	"github.com/corral-pilot/corral/sim/queue"
-	"github.com/corral-pilot/corral/sim/swf"
+	"github.com/corral-pilot/corral/plan/sim/chance"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/workload"
 )
 
 // The traces. The first one has 10,000 jobs that its authors' program drew for 256 processors.
@@ -43,7 +42,7 @@ func (d *desk) trace(name string) ([]queue.Job, error) {
 		return nil, err
 	}
 	defer f.Close()
-	t, err := swf.ReadJobs(context.Background(), f, name)
+	t, err := workload.ReadJobs(context.Background(), f, name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ func (d *desk) lublin(processors int) (machine, error) {
 	m := machine{Machine: queue.Machine{Processors: processors, Policy: queue.Conservative}, name: lublin256}
 	var err error
 	if m.jobs, err = d.trace(lublin256); err == nil && m.jobs == nil {
-		m.name, m.jobs = "jobs drawn for 256 processors", lublin.Draw(10_000, 256, 0, 1)
+		m.name, m.jobs = "jobs drawn for 256 processors", workload.Draw(10_000, 256, 0, 1)
 	}
 	m.jobs = exact(m.jobs)
 	return m, err

@@ -8,10 +8,10 @@
 //	go run ./bench/slots -only seismic    # one experiment, or some with commas between them
 //	go run ./bench/slots -out docs/bench  # draws plots, too
 //
-// Without the traces jobs are drawn from the model that the first of them was drawn from (sim/lublin), which is said,
-// and what the second one is for is left out. A comparison is paired: plan and best effort begin at the same instant,
-// with the same queue, and the same jobs come later. The interval of a ratio of means has 95 % (Fieller's, in its
-// linear form); where a figure is asserted, its worse end is. But for the speeds, the same command prints the same
+// Without the traces jobs are drawn from the model that the first of them was drawn from (plan/sim/workload), which is
+// said, and what the second one is for is left out. A comparison is paired: plan and best effort begin at the same
+// instant, with the same queue, and the same jobs come later. The interval of a ratio of means has 95 % (Fieller's, in
+// its linear form); where a figure is asserted, its worse end is. But for the speeds, the same command prints the same
 // numbers anywhere. The exit code is 1 if an assertion does not hold.
 package main
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble/recipe"
-	"github.com/corral-pilot/corral/planner/moga"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/planner/moga"
 )
 
 // What is not known is refused.
@@ -57,8 +57,8 @@ func TestCompare(t *testing.T) {
 	}
 	var cases []instance
 	for k, q := range base.loaded(0.6).states(3) {
-		g := recipe.Grid{Tasks: 20, Levels: 4, Runtime: time.Hour, Processors: 30, Parents: 2}
-		c, err := at(recipe.Levels(g, uint64(k)), q)
+		g := plantest.Grid{Tasks: 20, Levels: 4, Runtime: time.Hour, Processors: 30, Parents: 2}
+		c, err := at(plantest.Levels(g, uint64(k)), q)
 		if err != nil {
 			t.Fatal(err)
 		}

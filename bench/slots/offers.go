@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/corral-pilot/corral/sim/advertiser"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
 // offers describes what a site of 256 processors advertises, hour by hour (figures 4 to 7): how many slots, whether

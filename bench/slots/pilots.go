@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner"
-	"github.com/corral-pilot/corral/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/resubmit"
-	"github.com/corral-pilot/corral/sim"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
 // staircase is what the planner's pilots come to in a queue: as corral plan asks for them, by the waits that room in

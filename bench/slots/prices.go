@@ -3,9 +3,9 @@ package main
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/sim/chance"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/sim/chance"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
 // lucky says whether a job is one of a share.

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"github.com/corral-pilot/corral/sim/advertiser"
-	"github.com/corral-pilot/corral/sim/queue"
-	"github.com/corral-pilot/corral/slot"
+	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/slot"
 )
 
 // promise takes each slot that 256 processors offer, one at a time and whole, and counts those after which the planned

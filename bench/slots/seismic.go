@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/ensemble/recipe"
-	"github.com/corral-pilot/corral/internal/picture"
-	"github.com/corral-pilot/corral/planner/moga"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/internal/cli/plot"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
 const half = ensemble.Whole / 2
@@ -26,7 +26,7 @@ func (d *desk) seismic() error {
 	}{{base.load(), 0.85, "0.77"}, {0.76, 1, ""}, {0.88, 0.65, "0.50"}}
 	d.printf("\nSeismic hazard workflow (8,039 tasks) on 430 processors, %s, trade-off 0.5:\n\n", base.name)
 	d.head()
-	var ours, low, high picture.Series
+	var ours, low, high plot.Series
 	for _, l := range loads {
 		if l.was == "" && !d.long {
 			continue
@@ -41,9 +41,9 @@ func (d *desk) seismic() error {
 		}
 		d.row(m, pairs, l.was)
 		r := ratioOf(pairs, makespans)
-		ours.At = append(ours.At, picture.XY{X: l.load, Y: r.value})
-		low.At = append(low.At, picture.XY{X: l.load, Y: r.low})
-		high.At = append(high.At, picture.XY{X: l.load, Y: r.high})
+		ours.At = append(ours.At, plot.XY{X: l.load, Y: r.value})
+		low.At = append(low.At, plot.XY{X: l.load, Y: r.low})
+		high.At = append(high.At, plot.XY{X: l.load, Y: r.high})
 		what := fmt.Sprintf("the seismic hazard workflow at %.0f %% load", 100*l.load)
 		if r.high > l.most {
 			d.breaks("%s takes %s of best effort, and at most %g is asked for", what, r, l.most)
@@ -55,10 +55,10 @@ func (d *desk) seismic() error {
 	ours.Name, ours.Line, ours.Dots = "ours", true, true
 	low.Name, low.Dots = "95 % interval of ours", true
 	high.Name, high.Dots = "its upper end", true
-	return draw(d, "slots-seismic", picture.Chart{Title: "CyberShake on advertised slots",
+	return draw(d, "slots-seismic", plot.Chart{Title: "CyberShake on advertised slots",
 		Subtitle: "430 processors, trade-off 0.5", X: "load", Y: "makespan ÷ best effort",
-		Series: []picture.Series{ours, {Name: "the thesis, figure 18", Line: true, Dots: true,
-			At: []picture.XY{{X: 0.63, Y: 0.77}, {X: 0.88, Y: 0.50}}}, low, high}})
+		Series: []plot.Series{ours, {Name: "the thesis, figure 18", Line: true, Dots: true,
+			At: []plot.XY{{X: 0.63, Y: 0.77}, {X: 0.88, Y: 0.50}}}, low, high}})
 }
 
 // others plans it on the machines of two traces, with its wide tasks as wide as on 430 processors in proportion, and
@@ -102,7 +102,7 @@ func (d *desk) others() error {
 
 // hazard compares the workflow on a machine at so many instants.
 func (d *desk) hazard(m machine, wide, instants int) ([]pair, error) {
-	w := recipe.SeismicHazard(wide)
+	w := plantest.SeismicHazard(wide)
 	var cases []instance
 	for _, q := range m.states(instants) {
 		c, err := at(w, q)

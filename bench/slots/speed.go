@@ -3,9 +3,9 @@ package main
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/ensemble/recipe"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/planner/moga"
+	"github.com/corral-pilot/corral/plan/planner/moga"
 )
 
 // speed times searches of the thesis's size, 100 members and 10 generations: of a workflow of 100 tasks where about 30
@@ -29,10 +29,10 @@ func (d *desk) speed() error {
 		slots int // as near to it as there are
 		most  time.Duration
 	}{
-		{"100 tasks", recipe.Levels(typical, 1), small.loaded(0.85), 30, time.Second},
-		{"100 tasks", recipe.Levels(typical, 1), small.loaded(0.85), 1000, 0},
-		{"seismic hazard", recipe.SeismicHazard(288), large.loaded(0.88), 30, 30 * time.Second},
-		{"seismic hazard", recipe.SeismicHazard(288), large.loaded(0.88), 1000, 30 * time.Second},
+		{"100 tasks", plantest.Levels(typical, 1), small.loaded(0.85), 30, time.Second},
+		{"100 tasks", plantest.Levels(typical, 1), small.loaded(0.85), 1000, 0},
+		{"seismic hazard", plantest.SeismicHazard(288), large.loaded(0.88), 30, 30 * time.Second},
+		{"seismic hazard", plantest.SeismicHazard(288), large.loaded(0.88), 1000, 30 * time.Second},
 	} {
 		c, err := nearest(s.work, s.m, s.slots)
 		if err != nil {

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble"
-	"github.com/corral-pilot/corral/internal/queueing"
-	"github.com/corral-pilot/corral/planner/virtual"
-	"github.com/corral-pilot/corral/sim/chance"
-	"github.com/corral-pilot/corral/sim/market"
-	"github.com/corral-pilot/corral/sim/queue"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/virtual"
+	"github.com/corral-pilot/corral/plan/sim/chance"
+	"github.com/corral-pilot/corral/plan/sim/market"
+	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 
 // epoch is the instant 0 of a simulation.

@@ -6,7 +6,7 @@
 //
 // Each round runs a program untraced, in mode processes, in mode io, and in mode io without a filter, one after the
 // other; the ratio is taken within the round, because the speed of a machine changes from one minute to the next. The
-// tracer is that of internal/ptrace, in this process, as a worker has it. What the command corral takes to start is
+// tracer is that of embedded/ptrace, in this process, as a worker has it. What the command corral takes to start is
 // measured beside it.
 package main
 
@@ -28,8 +28,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/bench/rig"
-	"github.com/corral-pilot/corral/internal/ptrace"
-	"github.com/corral-pilot/corral/profile/trace"
+	"github.com/corral-pilot/corral/embedded/ptrace"
+	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
 func main() { rig.Main(execute) }

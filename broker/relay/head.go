@@ -20,7 +20,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
-	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
 // hello is the first line that the head node writes: which protocol it speaks, and where its nodes find it.
@@ -191,7 +191,7 @@ func (p place) write(file string) error {
 	if err != nil {
 		return err // unreachable: p has only strings and numbers
 	}
-	if err := disk.Replace(file, b, 0o600); err != nil {
+	if err := atomicfile.Replace(file, b, 0o600); err != nil {
 		return fmt.Errorf("noting the relay's port: %w", err)
 	}
 	return nil

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/corral-pilot/corral/internal/slurm"
+	"github.com/corral-pilot/corral/internal/shim/slurm"
 )
 
 func main() {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/backup"
-	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/internal/kit/xdg"
+	"github.com/corral-pilot/corral/internal/service/backup"
 )
 
 // adminCommand is what `corral admin` starts: it answers in JSON, with a problem document if it fails. It works on the

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
 // What users are told of is what corrald speaks to, no more and no less.

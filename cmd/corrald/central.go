@@ -22,7 +22,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/central"
+	"github.com/corral-pilot/corral/internal/service/central"
 	"github.com/corral-pilot/corral/internal/store"
 )
 

@@ -9,16 +9,16 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
-	"github.com/corral-pilot/corral/internal/condorpool"
-	"github.com/corral-pilot/corral/internal/gate"
-	"github.com/corral-pilot/corral/internal/schedd"
+	"github.com/corral-pilot/corral/internal/condor/condorpool"
+	"github.com/corral-pilot/corral/internal/condor/schedd"
+	"github.com/corral-pilot/corral/internal/condor/stream"
+	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/stream"
 )
 
 // openPools makes the clusters of kind condor known to all others.
 func openPools(
-	lg *slog.Logger, db *store.DB, s settings, clusters *gate.Clusters, releases condorpool.Releases,
+	lg *slog.Logger, db *store.DB, s settings, clusters *admission.Clusters, releases condorpool.Releases,
 ) *condorpool.Keepers {
 	p := condorpool.New(lg, db, condorpool.Config{
 		Dir:      s.layout.Pools(),
@@ -32,7 +32,7 @@ func openPools(
 			cluster corral.ClusterID, tools condor.Tools, dir string, glideins func() []corral.Worker,
 		) (*stream.Stream, error) {
 			return stream.Open(lg.With("cluster", cluster), stream.Config{
-				Cluster: cluster, Tools: tools, Dir: dir, Glideins: glideins, Dispatch: gate.StreamTerms(clusters),
+				Cluster: cluster, Tools: tools, Dir: dir, Glideins: glideins, Dispatch: admission.StreamTerms(clusters),
 			})
 		},
 		OnChange: clusters.Notify,

@@ -29,10 +29,10 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/internal/central"
-	"github.com/corral-pilot/corral/internal/gate"
-	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/runas"
+	"github.com/corral-pilot/corral/internal/node/runas"
+	"github.com/corral-pilot/corral/internal/service/central"
+	"github.com/corral-pilot/corral/internal/service/personal"
+	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/packages"
 )
@@ -159,7 +159,7 @@ func checkKeys(s settings) error {
 		path string
 		read func(string) error
 	}{
-		{s.layout.Key(), func(path string) error { _, err := gate.LoadKey(path); return err }},
+		{s.layout.Key(), func(path string) error { _, err := admission.LoadKey(path); return err }},
 		{s.layout.PackageKey(), func(path string) error { _, err := packages.LoadSigner(path); return err }},
 		{s.layout.Database(), func(string) error { return nil }},
 	} {

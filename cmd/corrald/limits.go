@@ -9,9 +9,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/access"
-	"github.com/corral-pilot/corral/internal/rest"
-	"github.com/corral-pilot/corral/internal/server"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/service/server"
 )
 
 type limits struct {

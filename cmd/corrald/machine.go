@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/node/nodecheck"
 )
 
 // thisMachine is the architecture of this machine as uname -m names it.
@@ -27,7 +27,7 @@ func thisMachine() string {
 // machineOf is this machine as a queue: the batch system fork gives out all of its memory, and so many cpus; 0: all.
 func machineOf(cpus int) corral.SiteQueue {
 	q := corral.SiteQueue{CPUs: cmp.Or(cpus, runtime.NumCPU())}
-	if mib, err := node.MemoryMiB(os.DirFS("/")); err == nil {
+	if mib, err := nodecheck.MemoryMiB(os.DirFS("/")); err == nil {
 		q.MemoryMiB = mib
 	}
 	return q

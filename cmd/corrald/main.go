@@ -25,12 +25,12 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/depot"
-	"github.com/corral-pilot/corral/internal/descriptor"
-	"github.com/corral-pilot/corral/internal/fault"
-	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/version"
-	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/internal/kit/closefds"
+	"github.com/corral-pilot/corral/internal/kit/fault"
+	"github.com/corral-pilot/corral/internal/kit/version"
+	"github.com/corral-pilot/corral/internal/kit/xdg"
+	"github.com/corral-pilot/corral/internal/service/personal"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
 )
 
 // main first sees to it that what it inherited, such as a lock that a script holds, is not inherited by jobs in turn:
@@ -38,7 +38,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := descriptor.CloseOnExec(); err != nil { // what this process inherited is not for jobs
+	if err := closefds.CloseOnExec(); err != nil { // what this process inherited is not for jobs
 		fmt.Fprintln(os.Stderr, "corrald: "+err.Error())
 		os.Exit(api.ExitCode(err))
 	}
@@ -117,7 +117,7 @@ func flags(l xdg.Layout) []cli.Flag {
 		text("pool-address", "127.0.0.1", "`IP` on which new HTCondor pools listen, if their cluster names none; "+
 			"workers of other machines must reach it"),
 		text("pilot", "", "pilot binary for this machine's architecture (default: the one beside corrald)"),
-		text("supply", string(depot.WayAuto), "how packages get to sites: local, mirrors, push, "+
+		text("supply", string(delivery.WayAuto), "how packages get to sites: local, mirrors, push, "+
 			"or auto for the first of them that is open"),
 		&cli.StringSliceFlag{Name: "trust-key", EnvVars: variables("trust-key"),
 			Usage: "`ed25519:KEY` whose packages sites may run, beside corrald's own; may be repeated"},
@@ -127,7 +127,7 @@ func flags(l xdg.Layout) []cli.Flag {
 		text("metrics-listen", "", "answer Prometheus on `HOST:PORT`, at /metrics and nothing else; anybody who can "+
 			"connect may read names of owners, sites and clusters (default: not; the API has /metrics, too)"),
 		&cli.StringFlag{Name: "faults", EnvVars: variables("faults"), Hidden: true,
-			Usage: "actions that are to fail, for tests (internal/fault)"},
+			Usage: "actions that are to fail, for tests (internal/kit/fault)"},
 		&cli.DurationFlag{Name: "lease", Value: 15 * time.Second, EnvVars: variables("lease"),
 			Usage: "how long a silent worker keeps its tasks"},
 		&cli.DurationFlag{Name: "job-lease", Value: 2 * time.Minute, EnvVars: variables("job-lease"),

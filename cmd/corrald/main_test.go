@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/internal/kit/xdg"
 )
 
 // This and the next test do not run in parallel: package cli has flags of its own that every run writes.

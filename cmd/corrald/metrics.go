@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/metrics"
+	"github.com/corral-pilot/corral/internal/kit/version"
+	"github.com/corral-pilot/corral/internal/service/metrics"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/version"
 )
 
 // A metricsPort keeps corrald's metrics, and serves them.

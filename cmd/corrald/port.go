@@ -28,8 +28,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/port"
 	"github.com/corral-pilot/corral/embedded/wire"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/gate"
-	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/service/personal"
+	"github.com/corral-pilot/corral/internal/sites/admission"
 )
 
 // A workerPort is where workers dial in: a Unix socket for site local, and for all other sites a TCP
@@ -160,7 +160,7 @@ func (w *workerPort) openAgain(ctx context.Context) {
 	}
 }
 
-// For implements gate.Address.
+// For implements admission.Address.
 func (w *workerPort) For(site corral.Site) (addresses []string, certDigest string, err error) {
 	if site.Name == personal.Site {
 		return []string{"unix:" + w.socket}, "", nil
@@ -182,7 +182,7 @@ func dialable(address string, local func() netip.Addr) string {
 	return netip.AddrPortFrom(local(), a.Port()).String()
 }
 
-// Dial implements gate.Address: it connects with the TCP port where it listens, whatever address sites are told.
+// Dial implements admission.Address: it connects with the TCP port where it listens, whatever address sites are told.
 func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 	w.mu.Lock()
 	bound := w.bound
@@ -193,7 +193,7 @@ func (w *workerPort) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", bound)
 }
 
-var _ gate.Address = (*workerPort)(nil)
+var _ admission.Address = (*workerPort)(nil)
 
 // open opens the TCP port unless it is open, and returns the address that sites dial and the digest of the certificate.
 // Without a flag it listens on the address on the way to the first site that needs it. A laptop may have moved to

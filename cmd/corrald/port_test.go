@@ -14,8 +14,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/internal/kit/xdg"
+	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
 // closed is a gate that nobody comes through.

@@ -21,22 +21,22 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/port"
-	"github.com/corral-pilot/corral/internal/condorpool"
-	"github.com/corral-pilot/corral/internal/depot"
-	"github.com/corral-pilot/corral/internal/engine"
-	"github.com/corral-pilot/corral/internal/ensembles"
-	"github.com/corral-pilot/corral/internal/gate"
-	"github.com/corral-pilot/corral/internal/metrics"
-	"github.com/corral-pilot/corral/internal/outage"
-	"github.com/corral-pilot/corral/internal/owners"
-	"github.com/corral-pilot/corral/internal/personal"
-	"github.com/corral-pilot/corral/internal/provision"
-	"github.com/corral-pilot/corral/internal/reach"
-	"github.com/corral-pilot/corral/internal/run"
-	"github.com/corral-pilot/corral/internal/scale"
-	"github.com/corral-pilot/corral/internal/server"
+	"github.com/corral-pilot/corral/internal/condor/condorpool"
+	"github.com/corral-pilot/corral/internal/kit/version"
+	"github.com/corral-pilot/corral/internal/service/metrics"
+	"github.com/corral-pilot/corral/internal/service/outage"
+	"github.com/corral-pilot/corral/internal/service/owners"
+	"github.com/corral-pilot/corral/internal/service/personal"
+	"github.com/corral-pilot/corral/internal/service/server"
+	"github.com/corral-pilot/corral/internal/sites/admission"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
+	"github.com/corral-pilot/corral/internal/sites/engine"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/internal/work/ensembles"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/internal/work/run"
+	"github.com/corral-pilot/corral/internal/work/scaling"
 	"github.com/corral-pilot/corral/packages"
 )
 
@@ -114,12 +114,12 @@ func openDatabase(ctx context.Context, lg *slog.Logger, path string) (*store.DB,
 // A daemon is corrald's parts.
 type daemon struct {
 	db       *store.DB
-	clusters *gate.Clusters
+	clusters *admission.Clusters
 	outages  *outage.Keeper
 	engine   *engine.Engine
 	runs     *run.Manager
 	port     *workerPort
-	reach    *reach.Reach
+	reach    *siteaccess.Reach
 	mirror   *mirrorPort
 	pools    *condorpool.Keepers
 	metrics  *metricsPort
@@ -132,14 +132,16 @@ type chore func(context.Context) error
 
 // choresOf are those that look after what others have written: plans whose runs are over, or go on otherwise than was
 // foreseen, workers for what queues, and what grows.
-func choresOf(lg *slog.Logger, db *store.DB, s settings, runs *run.Manager, clusters *gate.Clusters) map[string]chore {
+func choresOf(
+	lg *slog.Logger, db *store.DB, s settings, runs *run.Manager, clusters *admission.Clusters,
+) map[string]chore {
 	return map[string]chore{
 		"plans":     func(ctx context.Context) error { return provision.Keep(ctx, lg, db) },
 		"revisions": provision.NewReviser(lg, db, runs, clusters, machineOf(s.cpus)).Run,
 		"ensembles": (&ensembles.Keeper{Log: lg, DB: db, Runs: runs, Workers: clusters, Machine: machineOf(s.cpus),
 			Shelf: ensembles.Shelf(s.layout.Ensembles())}).Run,
 		"owners":    (&owners.Keeper{Log: lg, DB: db, Runs: runs, Keys: s.wallet()}).Run,
-		"scales":    func(ctx context.Context) error { return scale.Keep(ctx, lg, db, clusters, machineOf(s.cpus)) },
+		"scales":    func(ctx context.Context) error { return scaling.Keep(ctx, lg, db, clusters, machineOf(s.cpus)) },
 		"retention": func(ctx context.Context) error { return retain(ctx, lg, db, s) },
 	}
 }
@@ -147,7 +149,7 @@ func choresOf(lg *slog.Logger, db *store.DB, s settings, runs *run.Manager, clus
 // assemble makes the parts, and does not start any. The order is that of their need: what a part is given exists. Keys
 // come first, since without them no package can be signed and no pilot let in.
 func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*daemon, error) {
-	key, err := gate.LoadKey(s.layout.Key())
+	key, err := admission.LoadKey(s.layout.Key())
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +157,7 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 	if err != nil {
 		return nil, err
 	}
-	clusters := gate.NewClusters(lg, db, key, dispatch.Config{Lease: s.lease.task})
+	clusters := admission.NewClusters(lg, db, key, dispatch.Config{Lease: s.lease.task})
 	port, err := newWorkerPort(lg, clusters, s)
 	if err != nil {
 		return nil, err
@@ -166,8 +168,8 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 	}
 	s.supply.ServedAt = mirror.url(s.mirror.advertise)
 	way := newReach(lg, s, key, port)
-	prober := reach.NewProber(lg, db, way, port)
-	catalog := depot.NewCatalog(lg, db, stock, schemes(lg))
+	prober := siteaccess.NewProber(lg, db, way, port)
+	catalog := delivery.NewCatalog(lg, db, stock, schemes(lg))
 	condors := openPools(lg, db, s, clusters, catalog)
 	runs := run.NewManager(lg, db, clusters, s.layout.Runs())
 	seen, err := openMetrics(lg, db, s, metrics.Sources{Workers: clusters.Workers, Credentials: way.Credentials.Of})
@@ -206,19 +208,19 @@ func assemble(lg, audit *slog.Logger, db *store.DB, s settings, user string) (*d
 }
 
 // newReach goes to sites; the worker port learns from it which address of this machine is on the way.
-func newReach(lg *slog.Logger, s settings, key gate.Key, port *workerPort) *reach.Reach {
-	way := reach.New(backends(lg, s.wallet(), s.central.limits.bounds.Visits.Allowed), key.Owner())
+func newReach(lg *slog.Logger, s settings, key admission.Key, port *workerPort) *siteaccess.Reach {
+	way := siteaccess.New(backends(lg, s.wallet(), s.central.limits.bounds.Visits.Allowed), key.Owner())
 	port.local = way.LocalIP
 	return way
 }
 
 // openStock opens what is brought to sites, with this corrald's own pilot in it.
-func openStock(s settings) (*depot.Depot, error) {
+func openStock(s settings) (*delivery.Depot, error) {
 	signer, err := packages.LoadSigner(s.layout.PackageKey())
 	if err != nil {
 		return nil, err
 	}
-	stock := depot.OpenDepot(s.layout.Cache, signer, s.trusted...)
+	stock := delivery.OpenDepot(s.layout.Cache, signer, s.trusted...)
 	if err := stock.Sweep(); err != nil {
 		return nil, err
 	}

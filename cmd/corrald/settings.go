@@ -19,9 +19,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/depot"
-	"github.com/corral-pilot/corral/internal/runas"
-	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/internal/kit/xdg"
+	"github.com/corral-pilot/corral/internal/node/runas"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
 	"github.com/corral-pilot/corral/packages"
 )
 
@@ -49,7 +49,7 @@ type settings struct {
 	metricsListen string
 	mirror        endpoint
 	trusted       []packages.PublicKey // beside corrald's own key
-	supply        depot.Supply
+	supply        delivery.Supply
 }
 
 // An identity is the user as whom corrald runs.
@@ -205,9 +205,9 @@ func (s *settings) findSupply(c *cli.Context) error {
 		}
 		s.trusted = append(s.trusted, key)
 	}
-	s.supply = depot.Supply{Way: depot.Way(c.String("supply")), CacheBytes: siteCache}
-	if !slices.Contains(depot.Ways, s.supply.Way) {
-		return corral.ErrorAt(corral.Invalid, "--supply", "%q is none of %v", s.supply.Way, depot.Ways)
+	s.supply = delivery.Supply{Way: delivery.Way(c.String("supply")), CacheBytes: siteCache}
+	if !slices.Contains(delivery.Ways, s.supply.Way) {
+		return corral.ErrorAt(corral.Invalid, "--supply", "%q is none of %v", s.supply.Way, delivery.Ways)
 	}
 	return nil
 }

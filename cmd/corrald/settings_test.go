@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
-	"github.com/corral-pilot/corral/internal/xdg"
+	"github.com/corral-pilot/corral/internal/kit/xdg"
 )
 
 // serviceLayout is the one of the package's settings.
@@ -112,7 +112,7 @@ func TestEveryVariableIsDocumented(t *testing.T) {
 	for _, variable := range firsts(`\$\{(CORRAL_[A-Z_]+)`, text(t, "../../service/backup")) {
 		known[variable] = true
 	}
-	for _, variable := range firsts(`"(XDG_[A-Z_]+)"`, text(t, "../../internal/xdg/xdg.go")) {
+	for _, variable := range firsts(`"(XDG_[A-Z_]+)"`, text(t, "../../internal/kit/xdg/xdg.go")) {
 		known[variable] = true
 	}
 	operations := text(t, "../../docs/operations.md")

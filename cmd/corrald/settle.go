@@ -13,8 +13,8 @@ import (
 	"strconv"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/input"
-	"github.com/corral-pilot/corral/internal/personal"
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
 // settle makes corrald's directories, and then becomes the user that was asked for, for good: foresee has found it. It

@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/spelling"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // How packages flag and cli say what is wrong.
@@ -40,7 +40,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 			names = append(names, f.Names()[0])
 		}
 		return corral.ErrorAt(corral.Invalid, "--"+m[1], "there is no such flag%s; see `corrald --help`",
-			meant("--", spelling.Nearest(names, m[1])))
+			meant("--", input.Nearest(names, m[1])))
 	}
 	if m := noValue.FindStringSubmatch(said); m != nil {
 		return corral.ErrorAt(corral.Invalid, "--"+m[1], "its value is missing; see `corrald --help`")
@@ -90,7 +90,7 @@ func checkVariables(environment []string, flags []cli.Flag) error {
 		if !strings.HasPrefix(name, "CORRALD_") || slices.Contains(known, name) {
 			continue
 		}
-		near := spelling.Nearest(known, name)
+		near := input.Nearest(known, name)
 		return corral.ErrorAt(corral.Invalid, name, "corrald has no such setting%s", meant("", near))
 	}
 	return nil

@@ -18,15 +18,15 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor/transfer"
-	"github.com/corral-pilot/corral/internal/descriptor"
-	"github.com/corral-pilot/corral/internal/order"
-	"github.com/corral-pilot/corral/internal/pilot"
-	"github.com/corral-pilot/corral/internal/pilot/condorworker"
-	"github.com/corral-pilot/corral/internal/pilot/process"
-	"github.com/corral-pilot/corral/internal/pilot/sitejob"
-	"github.com/corral-pilot/corral/internal/pilot/streamworker"
-	"github.com/corral-pilot/corral/internal/slurm/step"
-	"github.com/corral-pilot/corral/internal/version"
+	"github.com/corral-pilot/corral/internal/kit/closefds"
+	"github.com/corral-pilot/corral/internal/kit/version"
+	"github.com/corral-pilot/corral/internal/node/condorworker"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/node/pilot"
+	"github.com/corral-pilot/corral/internal/node/process"
+	"github.com/corral-pilot/corral/internal/node/sitejob"
+	"github.com/corral-pilot/corral/internal/node/streamworker"
+	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
 // Exit statuses. The report says more; these are for people and batch systems.
@@ -45,7 +45,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	signal.Notify(make(chan os.Signal, 1), process.Notices...) // else they would end this process
-	if err := descriptor.CloseOnExec(); err != nil {           // what a batch system left open is not for tasks
+	if err := closefds.CloseOnExec(); err != nil {             // what a batch system left open is not for tasks
 		fmt.Fprintln(os.Stderr, "pilot:", err) // tasks run all the same
 	}
 	err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args)
@@ -116,7 +116,7 @@ func hidden(name, text string, do func(context.Context) error) *cli.Command {
 // stream is the program of a worker job, whose number it is given.
 func stream(lg *slog.Logger) *cli.Command {
 	return &cli.Command{
-		Name: order.StreamCommand, Hidden: true, OnUsageError: usage,
+		Name: jobfiles.StreamCommand, Hidden: true, OnUsageError: usage,
 		Usage: "is started by HTCondor: takes tasks from corrald, in the slot of its job",
 		Action: func(c *cli.Context) error {
 			number, err := strconv.ParseInt(c.Args().First(), 10, 64)
@@ -142,7 +142,7 @@ func fetch(stdout io.Writer) *cli.Command {
 // job is the command of a job: do does what the order in a directory asks, leaves its report there and returns it. The
 // exit status repeats the report for the batch system, in whose accounting a failed pilot should count as failed.
 func job(
-	name, text string, do func(context.Context, *slog.Logger, string) (order.Report, error), lg *slog.Logger,
+	name, text string, do func(context.Context, *slog.Logger, string) (jobfiles.Report, error), lg *slog.Logger,
 ) *cli.Command {
 	return &cli.Command{
 		Name: name, Usage: text, OnUsageError: usage,

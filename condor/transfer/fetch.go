@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corral-pilot/corral/internal/pause"
+	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
 // maxRequests bounds what a starter asks for at once, in bytes.
@@ -110,7 +110,7 @@ func (p Plugin) fetch(ctx context.Context, r Request) (bytes int64, err error) {
 			err = fmt.Errorf("%w, %d times", err, try+1)
 			break
 		}
-		if !pause.For(ctx, p.Pauses[try]) {
+		if !retry.For(ctx, p.Pauses[try]) {
 			break
 		}
 	}

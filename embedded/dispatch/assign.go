@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
 // matchLocked gives queued jobs to workers that can take them: to those with these slots, or to all. It is called after

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // A courier is a connection over which the files of jobs travel that an instance of a worker has. It serves one job at

@@ -1,8 +1,8 @@
 package dispatch
 
 import (
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
 // A mark says how far the result of one task has come. A result is received, then recorded by the sink, and only then

@@ -8,8 +8,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
 // sinkRest is how long a sink that failed is left alone.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // dispatch sends jobs whose intent is recorded. Between the two the worker may have left or begun to drain: then the

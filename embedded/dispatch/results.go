@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // takeResults has the results recorded that a worker sent, and gives it more to do. All results of one message go to

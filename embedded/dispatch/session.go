@@ -8,8 +8,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
 // ServeWorker serves an instance of an admitted worker until its connection ends. The caller closes c. The first

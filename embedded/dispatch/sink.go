@@ -3,7 +3,7 @@ package dispatch
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // A Sink is the owner of a run's jobs. Its methods are called from the dispatcher's goroutines, never

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // The terms that workers are told; what is not said follows from the rest.

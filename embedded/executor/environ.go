@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/task"
 )
 
 // environ returns the task's environment and the PATH in it. The worker's own environment is not passed on, so that a
@@ -18,17 +17,17 @@ import (
 // except for TMPDIR and the numbers of threads, which it may set.
 func (e *Attempt) environ() (env []string, path string) {
 	ours := []string{
-		task.RunVariable + "=" + strconv.FormatInt(int64(e.job.Run), 10),
-		task.IDVariable + "=" + e.task.ID,
-		task.AttemptVariable + "=" + strconv.Itoa(e.task.Attempt),
-		task.CPUsVariable + "=" + strconv.Itoa(e.job.CPUs),
+		corral.RunVariable + "=" + strconv.FormatInt(int64(e.job.Run), 10),
+		corral.IDVariable + "=" + e.task.ID,
+		corral.AttemptVariable + "=" + strconv.Itoa(e.task.Attempt),
+		corral.CPUsVariable + "=" + strconv.Itoa(e.job.CPUs),
 		"TMPDIR=" + cmp.Or(e.tmp.path, e.dir.Path),
 	}
 	threads := e.x.threadsOf(e.job.CPUs, e.task.Env)
 	env = make([]string, 0, len(ours)+2+len(e.x.base)+len(e.task.Env)+len(threads))
 	env = append(env, ours[:4]...)
 	if e.task.Note != "" {
-		env = append(env, task.NoteVariable+"="+e.dir.Path+"/"+e.task.Note)
+		env = append(env, corral.NoteVariable+"="+e.dir.Path+"/"+e.task.Note)
 	}
 	if e.gpus != nil {
 		env = append(env, visibleGPUs+"="+*e.gpus)
@@ -89,7 +88,7 @@ func BaseEnv() []string {
 
 // program finds what a task's first word stands for. The pilot program is the one that runs this executor.
 func (x *Executor) program(name, path string) (string, error) {
-	if name == task.PilotProgram {
+	if name == corral.PilotProgram {
 		return os.Executable()
 	}
 	return x.lookPath(name, path)

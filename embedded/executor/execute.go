@@ -30,8 +30,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/cgroup"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/cgroup"
 )
 
 // An Executor runs tasks as processes of this machine.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/corral-pilot/corral/internal/cgroup"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/cgroup"
 )
 
 // groupAfter is how long a task runs before it is put into a control group of its own. That takes a millisecond, which

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/corral-pilot/corral/internal/disk"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
 // Inputs are links into D/data, and from there perhaps to files of the user, because a link costs nothing. A task that
@@ -90,7 +90,7 @@ func (d TaskDir) copyIn(name string) (st syscall.Stat_t, err error) {
 	if err := syscall.Stat(from, &st); err != nil {
 		return st, fmt.Errorf("input %q is missing: %w", name, err)
 	}
-	if err = disk.Copy(from, to); err == nil {
+	if err = atomicfile.Copy(from, to); err == nil {
 		err = syscall.Stat(to, &st)
 	}
 	if err != nil {

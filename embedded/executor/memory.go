@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/proc"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
 // A memoryLimit is how much memory the processes of a task may have together.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/cgroup"
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/proc"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/cgroup"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
 // hog is a shell command that takes some MiB of memory and keeps them until its input ends.

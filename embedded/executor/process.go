@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/corral-pilot/corral/internal/cgroup"
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/proc"
-	"github.com/corral-pilot/corral/internal/ptrace"
-	"github.com/corral-pilot/corral/profile/trace"
+	"github.com/corral-pilot/corral/embedded/ptrace"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/cgroup"
+	"github.com/corral-pilot/corral/internal/kit/proc"
+	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
 // termGrace is how long a task has after SIGTERM that says nothing of it.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/proc"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
 // eventually waits for a condition. Only a hang reaches its end.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
 // A scratch lends directories for temporary files, an empty one to each task that runs: what a task
@@ -60,7 +60,7 @@ func (s *scratch) take() tmpDir {
 	}
 	s.made++
 	path := filepath.Join(s.base, strconv.Itoa(s.made))
-	if err := disk.RemoveAll(path); err != nil { // of an instance that died
+	if err := atomicfile.RemoveAll(path); err != nil { // of an instance that died
 		return tmpDir{}
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -109,7 +109,7 @@ func Empty(dir string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := disk.RemoveAll(filepath.Join(dir, name)); err != nil {
+		if err := atomicfile.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/corral-pilot/corral/internal/disk"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
 // Names in a run's directory and in an attempt's.
@@ -109,7 +109,7 @@ func (d *TaskDir) make() error {
 			err = syscall.Mkdir(d.Path, 0o777)
 		}
 	case syscall.EEXIST:
-		if err = disk.RemoveAll(d.Path); err == nil {
+		if err = atomicfile.RemoveAll(d.Path); err == nil {
 			err = syscall.Mkdirat(d.at, d.name, 0o777)
 		}
 	}
@@ -245,7 +245,7 @@ func (d TaskDir) move(name string) error {
 			return err
 		}
 	case syscall.ENOTEMPTY, syscall.EEXIST, syscall.EISDIR, syscall.ENOTDIR: // directories are not replaced by renaming
-		if err := disk.RemoveAll(to); err != nil {
+		if err := atomicfile.RemoveAll(to); err != nil {
 			return err
 		}
 	case syscall.EACCES:

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // A directory that its task made read-only is published as it is, though only root could simply rename it.

@@ -6,9 +6,9 @@ import (
 	"syscall"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/ptrace"
-	"github.com/corral-pilot/corral/profile/trace"
+	"github.com/corral-pilot/corral/embedded/ptrace"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
 // TraceFile is where the trace of an attempt is, if it was traced.

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/ptrace"
-	"github.com/corral-pilot/corral/profile/trace"
+	"github.com/corral-pilot/corral/embedded/ptrace"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
 // beginTraced is begin of a task that is traced.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // usageOf returns what a process used of which wait4 has told usage, and /proc before it the bytes.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral/embedded/executor"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // TestParcelFromAnEnemy shows what a worker cannot do to the run's directory or beyond.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // FilesOf is how many files one task of a job brings back at most.

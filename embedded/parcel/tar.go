@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // tarFolder writes all that is in a folder into an archive: files, folders, and symbolic links as they are. It stops

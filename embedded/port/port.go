@@ -30,7 +30,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/dispatch"
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/pause"
+	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
 const (
@@ -186,7 +186,7 @@ func (p *Port) Serve(ctx context.Context, ln net.Listener) error {
 			if _, passes := errors.AsType[net.Error](err); !passes || errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("accepting workers: %w", err)
 			}
-			pause.For(ctx, acceptGap)
+			retry.For(ctx, acceptGap)
 			continue
 		}
 		conns.Go(func() {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/broker/relay"
-	"github.com/corral-pilot/corral/internal/pause"
+	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
 // Errors of dialling in that repeating does not help.
@@ -181,7 +181,7 @@ func (b *Backoff) Forgive(lasted time.Duration) {
 // that was started again do not come back in step. It reports false if ctx ended.
 func (b *Backoff) Wait(ctx context.Context) bool {
 	b.next = min(max(backoffFirst, 2*b.next), backoffMost)
-	return pause.For(ctx, b.next/2+rand.N(b.next/2))
+	return retry.For(ctx, b.next/2+rand.N(b.next/2))
 }
 
 // Reach connects to the worker port at unix:PATH or tls:HOST:PORT, makes sure that it is the one with the

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // Version is the version of the worker protocol. Both ends must have the same.
@@ -243,7 +243,7 @@ func decode(frame []byte) (*Message, error) {
 }
 
 // onHolder follows the holder's name in the ids of workers that run on another worker, which is their holder: those of
-// worker jobs (order.StreamWorker).
+// worker jobs (jobfiles.StreamWorker).
 const onHolder = "+"
 
 // trouble says what is wrong with h, or nothing. The version is not looked at: another version is

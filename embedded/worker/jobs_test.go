@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/executor"
-	"github.com/corral-pilot/corral/internal/execution"
-	"github.com/corral-pilot/corral/internal/matching"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/matching"
 )
 
 // A job that has no task left gives up its place once, for the next job, and counts until its files are back.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // keepConnected connects again and again until ctx ends or the dispatcher refuses for good. A connection that lasted

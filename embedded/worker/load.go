@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/embedded/executor"
 	"github.com/corral-pilot/corral/embedded/parcel"
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/disk"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
 // loadPrefix begins the names of the folders in a worker's scratch that have files of its jobs.
@@ -28,7 +28,7 @@ func sweepLoads(scratch string) {
 	entries, _ := os.ReadDir(scratch) // without one there is nothing
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), loadPrefix) {
-			_ = disk.RemoveAll(filepath.Join(scratch, e.Name()))
+			_ = atomicfile.RemoveAll(filepath.Join(scratch, e.Name()))
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (l *load) close() {
 		<-l.ready
 	}
 	if l.dir != "" {
-		_ = disk.RemoveAll(l.dir)
+		_ = atomicfile.RemoveAll(l.dir)
 	}
 }
 
@@ -129,7 +129,7 @@ func (l *load) make(job *execution.Job) (err error) {
 		return err
 	}
 	if l.job, err = parcel.Away(l.dir, *job); err != nil {
-		_ = disk.RemoveAll(l.dir)
+		_ = atomicfile.RemoveAll(l.dir)
 		l.dir = "" // and it is tried again when the job starts
 	}
 	return err

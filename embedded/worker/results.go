@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/wire"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // results are those that the dispatcher may not have recorded. The worker keeps each until it is acknowledged, and

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/embedded/executor"
-	"github.com/corral-pilot/corral/internal/execution"
+	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
 // sightLasts is how long a run's directory that was seen counts as seen: many tasks of a millisecond, and too short for

@@ -11,7 +11,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/wfformat"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 var update = flag.Bool("update", false, "write workflow.json anew")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/wfformat"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // chunks are what the genome is cut into: a power of two, so that the merge tree is binary.

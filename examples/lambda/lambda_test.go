@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/format"
+	"github.com/corral-pilot/corral/workflow/formats"
 )
 
 var update = flag.Bool("update", false, "write workflow.json anew")
@@ -52,7 +52,7 @@ func wholeGenome(t *testing.T) string {
 
 func readWorkflow(t *testing.T) *workflow.Workflow {
 	t.Helper()
-	wf, _, err := format.ReadFile(t.Context(), WorkflowFile, workflow.Options{Strict: true})
+	wf, _, err := formats.ReadFile(t.Context(), WorkflowFile, workflow.Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}

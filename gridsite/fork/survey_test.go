@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite/fork"
 	"github.com/corral-pilot/corral/gridsite/local"
-	"github.com/corral-pilot/corral/internal/node"
+	"github.com/corral-pilot/corral/internal/node/nodecheck"
 )
 
 func TestSurveyOfFork(t *testing.T) {
@@ -21,7 +21,7 @@ func TestSurveyOfFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory, err := node.MemoryMiB(os.DirFS("/"))
+	memory, err := nodecheck.MemoryMiB(os.DirFS("/"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/shell"
+	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
 // A machine is where the jobs of a test run, looked at beside the batch system: what the dialect says of its jobs is

@@ -6,7 +6,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/shell"
+	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
 // An Outage is what a test may do to the server that a Fixture's batch depends on. Conn of that Fixture must not.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/programs"
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
 // A Slurm is a real cluster on this machine, made by scripts/slurm. All of its daemons and nodes are processes here, so

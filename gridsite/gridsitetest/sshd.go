@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/internal/programs"
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
 // An SSHD is a real OpenSSH server on a loopback port, made by scripts/sshd, with the home directory of a user who

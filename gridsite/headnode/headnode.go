@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
-	"github.com/corral-pilot/corral/internal/fault"
+	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
 // Node is the head node of one site, and the root there.

@@ -31,8 +31,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/fault"
-	"github.com/corral-pilot/corral/internal/shell"
+	"github.com/corral-pilot/corral/internal/kit/fault"
+	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
 // Control is the part of a job's directory that is ours; lib.sh says what is in it.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/fault"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/fault"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 var (

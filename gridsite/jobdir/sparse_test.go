@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // sparseHeader is tar's header, of GNU's kind, of a file that is all holes.

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
 	"github.com/corral-pilot/corral/gridsite/survey"
-	"github.com/corral-pilot/corral/internal/shell"
+	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
 // Backlog implements gridsite.Observer by squeue and sinfo. Processors that jobs hold which Slurm does not show,

@@ -33,7 +33,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/gridsite/jobdir"
-	"github.com/corral-pilot/corral/internal/fault"
+	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
 // usualGrace is how long what a job leaves running, or a job whose walltime is over, has between SIGTERM and SIGKILL.

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // inAgent is where a key is that an agent has and no file.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/corral-pilot/corral/credential"
 	"github.com/corral-pilot/corral/gridsite"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // unlocked are the decrypted keys, by what their public halves are on the wire. They stay in memory for as long as

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/shell"
+	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
 // maxLine is what Linux admits as one argument, which a remote line is for the login shell.

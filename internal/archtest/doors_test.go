@@ -20,7 +20,7 @@ var doors = []struct {
 	{within: []string{"condor"}, but: []string{"condor/transfer"}, calls: []string{"Start", "Run", "Output", "CombinedOutput"}, on: "cmd",
 		through: []string{"condor/tools.go"}},
 	{within: []string{"internal/store"}, calls: []string{"Commit"}, on: "tx", through: []string{"internal/store/db.go", "internal/store/migrate.go"}},
-	{within: []string{"internal/depot"}, calls: []string{"Fetch"}, on: "fetch", through: []string{"internal/depot/catalog.go"}},
+	{within: []string{"internal/sites/delivery"}, calls: []string{"Fetch"}, on: "fetch", through: []string{"internal/sites/delivery/catalog.go"}},
 }
 
 // TestActionsLeaveThroughDoors: an action that has no fault point is one of which nobody has seen the failures.
@@ -71,19 +71,19 @@ func lastName(e ast.Expr) string {
 
 // starters start programs or speak with the network in corrald, on this side of no door, and why that is right.
 var starters = map[string]string{
-	"condor":                 "the door of HTCondor's commands",
-	"gridsite/local":         "behind the door of sites",
-	"gridsite/ssh":           "behind the door of sites",
-	"gridsite/gridsitetest":  "for tests",
-	"internal/runas":         "looks at folders before corrald has a state",
-	"internal/script":        "before and after tasks, at the worker or beside the run: a failure is the task's",
-	"packages":               "looks for programs, and starts none",
-	"packages/htcondor":      "makes packages, as a command of its own",
-	"internal/node":          "asks this machine what it is",
-	"internal/depot":         "looks for HTCondor on this machine, and starts none",
-	"internal/pilot/process": "in the pilot", "internal/pilot/condorworker": "in the pilot",
-	"internal/slurm": "in the shim", "internal/personal": "in the client", "internal/baseline": "in the client",
-	"internal/netns": "for tests", "internal/programs": "for tests",
+	"condor":                  "the door of HTCondor's commands",
+	"gridsite/local":          "behind the door of sites",
+	"gridsite/ssh":            "behind the door of sites",
+	"gridsite/gridsitetest":   "for tests",
+	"internal/node/runas":     "looks at folders before corrald has a state",
+	"internal/work/run":       "before and after tasks, at the worker or beside the run: a failure is the task's",
+	"packages":                "looks for programs, and starts none",
+	"packages/htcondor":       "makes packages, as a command of its own",
+	"internal/node/nodecheck": "asks this machine what it is",
+	"internal/sites/delivery": "looks for HTCondor on this machine, and starts none",
+	"internal/node/process":   "in the pilot", "internal/node/condorworker": "in the pilot",
+	"internal/shim/slurm": "in the shim", "internal/service/personal": "in the client", "internal/cli/baseline": "in the client", "internal/cli/command": "in the client",
+	"internal/kit/netns": "for tests", "internal/kit/programs": "for tests",
 }
 
 // TestStartersAreKnown: whatever starts programs in corrald is behind a door, or is known not to need one.

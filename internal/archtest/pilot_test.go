@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/corral-pilot/corral/internal/programs"
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
 // The pilot is sent to sites that we know nothing about: it is one static file, and small.

@@ -82,22 +82,6 @@ func typeExcesses(t *testing.T) []excess {
 	return all
 }
 
-// packageExcesses lists the packages that are over their budget.
-func packageExcesses(t *testing.T) []excess {
-	t.Helper()
-	size := map[string]int{}
-	for _, f := range source(t, production) {
-		size[f.pkg] += lines(f.ast)
-	}
-	var all []excess
-	for _, pkg := range slices.Sorted(maps.Keys(size)) {
-		if n := size[pkg]; n > maxPackageLines {
-			all = append(all, excess{"package " + pkg, fmt.Sprintf("package %s has %d lines, budget %d", pkg, n, maxPackageLines)})
-		}
-	}
-	return all
-}
-
 // baseName is the name of a receiver's type, without pointer and parameters.
 func baseName(e ast.Expr) string {
 	switch e := e.(type) {

@@ -10,19 +10,19 @@ import (
 // seesAll are the packages that may open a transaction that sees the rows of all owners, and for what. Whatever else
 // works in the background opens one for the owner that it works for (store.Owner).
 var seesAll = map[string]string{
-	"cmd/corrald":         "retention",
-	"internal/condorpool": "finds the clusters whose pools it keeps",
-	"internal/engine":     "finds the sites that it serves",
-	"internal/ensembles":  "finds the ensembles that it carries out",
-	"internal/events":     "reads the history once for all listeners, each of whom is told of what is theirs",
-	"internal/gate":       "finds the owner of an attempt by its tag, before anything else is known of who dials in",
-	"internal/metrics":    "counts",
-	"internal/outage":     "finds what is alive, and writes each entry for its owner",
-	"internal/owners":     "finds the owners whose accounts are being ended",
-	"internal/provision":  "finds the plans that are under way",
-	"internal/run":        "recovers runs; folders of runs must not hold one another, whosever they are",
-	"internal/scale":      "finds the clusters that are scaled",
-	"internal/store":      "is what opens them",
+	"cmd/corrald":                "retention",
+	"internal/condor/condorpool": "finds the clusters whose pools it keeps",
+	"internal/sites/engine":      "finds the sites that it serves",
+	"internal/work/ensembles":    "finds the ensembles that it carries out",
+	"internal/service/events":    "reads the history once for all listeners, each of whom is told of what is theirs",
+	"internal/sites/admission":   "finds the owner of an attempt by its tag, before anything else is known of who dials in",
+	"internal/service/metrics":   "counts",
+	"internal/service/outage":    "finds what is alive, and writes each entry for its owner",
+	"internal/service/owners":    "finds the owners whose accounts are being ended",
+	"internal/work/provision":    "finds the plans that are under way",
+	"internal/work/run":          "recovers runs; folders of runs must not hold one another, whosever they are",
+	"internal/work/scaling":      "finds the clusters that are scaled",
+	"internal/store":             "is what opens them",
 }
 
 // TestFewSeeTheRowsOfAllOwners: background work that sees all owners' rows resolves a name, sooner or later, to another

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 // What corrald does by itself for one owner never reaches what another has: scales, plans and their revisions,

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/programs"
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
 // opened is a folder of the programs as users have them, which everybody may enter, as not every clone. With the race

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 // An ensemble on the embedded cluster, with more workflows than its budget pays for: as many are completed as in the

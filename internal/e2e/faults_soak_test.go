@@ -17,7 +17,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/fault"
+	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
 // Whatever goes wrong, once, with any action that leaves corrald: what a user asked for comes to the same end as

@@ -21,7 +21,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/netns"
+	"github.com/corral-pilot/corral/internal/kit/netns"
 	packaging "github.com/corral-pilot/corral/packages/htcondor"
 )
 
@@ -112,7 +112,7 @@ var makeForNode = sync.OnceValue(func() (m condorMade) {
 	return m
 })
 
-// doorProgram is internal/netns/testdata/door, which the user nobody may run.
+// doorProgram is internal/kit/netns/testdata/door, which the user nobody may run.
 var doorProgram = sync.OnceValues(func() (string, error) {
 	program := opened() + "/door"
 	cmd := exec.Command("go", "build", "-ldflags=-w", "-o", program, "github.com/corral-pilot/corral/internal/netns/testdata/door")

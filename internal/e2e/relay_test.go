@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/netns"
+	"github.com/corral-pilot/corral/internal/kit/netns"
 )
 
 const headPort = "2222"

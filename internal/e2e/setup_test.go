@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/programs"
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
 // bin is the folder of the three programs, with the race detector in the service and the client if it is in the tests.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
-	"github.com/corral-pilot/corral/internal/shell"
+	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
 // An sshUser has a site behind a real sshd, and an encrypted key for it.

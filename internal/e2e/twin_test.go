@@ -22,8 +22,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 // An owner lives twice: alone on a central corrald, and beside twins, who have an object of the same name for each of

@@ -6,16 +6,15 @@ import (
 	"fmt"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
-	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 // Owners are those whose account an administrator has suspended or ended, and those who were let in again. Of all
 // others there are only the objects.
-var owners = table[account.Owner]{
+var owners = table[corral.Owner]{
 	noun: corral.ObjectOwner,
 	name: "owners",
-	columns: func(o *account.Owner) []column {
+	columns: func(o *corral.Owner) []column {
 		return []column{
 			{"id", orNull(&o.ID)},
 			{"name", &o.Name},
@@ -26,14 +25,14 @@ var owners = table[account.Owner]{
 			{"updated_at_ms", at(&o.UpdatedAt)},
 		}
 	},
-	about: func(o account.Owner) []Subject { return []Subject{{corral.ObjectOwner, int64(o.ID)}} },
+	about: func(o corral.Owner) []Subject { return []Subject{{corral.ObjectOwner, int64(o.ID)}} },
 }
 
 // account returns the record of an owner; without one, what it would say.
-func (t *Tx) account(name string) (account.Owner, error) {
+func (t *Tx) account(name string) (corral.Owner, error) {
 	o, err := owners.one(t, name, "name = ?", name)
 	if corral.KindOf(err) == corral.NotFound {
-		return account.Owner{Name: name, State: account.OwnerActive}, nil
+		return corral.Owner{Name: name, State: corral.OwnerActive}, nil
 	}
 	return o, err
 }
@@ -56,7 +55,7 @@ func (t *Tx) serves(owner string) error {
 }
 
 // Owner returns an owner with what it has. A NotFound error if no owner of that name has or had an object.
-func (t *Tx) Owner(name string) (account.Owner, error) {
+func (t *Tx) Owner(name string) (corral.Owner, error) {
 	o, err := t.account(name)
 	if err != nil {
 		return o, err
@@ -64,7 +63,7 @@ func (t *Tx) Owner(name string) (account.Owner, error) {
 	if o.Has, err = t.has(name); err != nil {
 		return o, err
 	}
-	if o.ID == 0 && o.Has == (account.Holdings{}) {
+	if o.ID == 0 && o.Has == (corral.Holdings{}) {
 		var known bool
 		err = t.row("select exists (select 1 from ("+everyOwner+") where owner = ?)", []any{name}, &known)
 		if err == nil && !known {
@@ -88,18 +87,18 @@ const everyOwner = `
 
 // Owners lists all owners by name, with what each has. All: those that have ended, too. It counts in tables without an
 // index for that, which is what one request of an administrator may cost.
-func (t *Tx) Owners(all bool) (list []account.Owner, err error) {
+func (t *Tx) Owners(all bool) (list []corral.Owner, err error) {
 	var names []string
 	err = t.rows("select owner from ("+everyOwner+") order by owner", nil, func(rows *sql.Rows) error {
 		names = append(names, "")
 		return rows.Scan(&names[len(names)-1])
 	})
 	for _, name := range names {
-		var o account.Owner
+		var o corral.Owner
 		if err == nil {
 			o, err = t.Owner(name)
 		}
-		if all || o.State != account.OwnerEnded {
+		if all || o.State != corral.OwnerEnded {
 			list = append(list, o)
 		}
 	}
@@ -110,14 +109,14 @@ func (t *Tx) Owners(all bool) (list []account.Owner, err error) {
 }
 
 // EndingOwners lists the owners that are ENDING.
-func (t *Tx) EndingOwners() ([]account.Owner, error) {
+func (t *Tx) EndingOwners() ([]corral.Owner, error) {
 	var c conditions
 	c.add("state = 'ENDING'")
 	return owners.list(t, c)
 }
 
 // has counts what an owner has.
-func (t *Tx) has(name string) (h account.Holdings, err error) {
+func (t *Tx) has(name string) (h corral.Holdings, err error) {
 	err = t.row(`
 		select
 			(select count(*) from tokens where owner = ?1 and state = 'VALID'
@@ -140,7 +139,7 @@ func (t *Tx) has(name string) (h account.Holdings, err error) {
 
 // MoveOwner applies move to an owner, whose record is made if there is none. Ending one revokes all its tokens at once.
 // The sites of one that is suspended or served again are looked at again, since that decides about new attempts.
-func (t *Tx) MoveOwner(name string, move account.OwnerMove, reason string) (account.Owner, error) {
+func (t *Tx) MoveOwner(name string, move corral.OwnerMove, reason string) (corral.Owner, error) {
 	before, err := t.account(name)
 	if err != nil {
 		return before, err
@@ -156,13 +155,13 @@ func (t *Tx) MoveOwner(name string, move account.OwnerMove, reason string) (acco
 		}
 		o.ID, o.CreatedAt, entries[0].Of = before.ID, before.CreatedAt, int64(before.ID)
 	}
-	if move != account.OwnerEndDone { // the list has had that since the end was asked for
+	if move != corral.OwnerEndDone { // the list has had that since the end was asked for
 		t.list(ownerWord+name, string(o.State))
 	}
 	if err := owners.save(t, o, entries...); err != nil {
 		return o, err
 	}
-	if move == account.OwnerEnd {
+	if move == corral.OwnerEnd {
 		_, err = t.RevokeTokens(name, "the account "+name+" is being ended")
 	}
 	if err == nil {

@@ -13,14 +13,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
 
 // mint makes the n-th token, with the token of that id.
-func mint(tx *store.Tx, owner string, n int, parent account.TokenID) (account.Token, error) {
-	return tx.CreateToken(account.Token{Name: fmt.Sprint("t", n), Owner: owner, Role: account.RoleUser, Parent: parent, Digest: tokenDigest(n)})
+func mint(tx *store.Tx, owner string, n int, parent corral.TokenID) (corral.Token, error) {
+	return tx.CreateToken(corral.Token{Name: fmt.Sprint("t", n), Owner: owner, Role: corral.RoleUser, Parent: parent, Digest: tokenDigest(n)})
 }
 
 func tokenDigest(n int) string { return fmt.Sprintf("sha256:%064x", n) }
@@ -32,10 +31,10 @@ func TestDescendantsOfARevokedTokenAreRevoked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorldIn(t)
 		made := 0
-		var revoked []account.TokenID
+		var revoked []corral.TokenID
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			err := storetest.All(w).Write(t.Context(), actor, func(tx *store.Tx) error {
-				id := account.TokenID(rapid.IntRange(0, made).Draw(t, "token"))
+				id := corral.TokenID(rapid.IntRange(0, made).Draw(t, "token"))
 				if id > 0 && rapid.Bool().Draw(t, "revoke") {
 					revoked = append(revoked, id)
 					return store.Done(tx.RevokeToken(id, "stolen"))
@@ -50,16 +49,16 @@ func TestDescendantsOfARevokedTokenAreRevoked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		all, err := store.Read(t.Context(), storetest.All(w), func(tx *store.Tx) ([]account.Token, error) { return tx.Tokens(store.Filter{All: true}) })
+		all, err := store.Read(t.Context(), storetest.All(w), func(tx *store.Tx) ([]corral.Token, error) { return tx.Tokens(store.Filter{All: true}) })
 		if err != nil || len(all) != made {
 			t.Fatalf("%d tokens, %v: want %d", len(all), err, made)
 		}
 		for _, k := range all {
 			ended := slices.Contains(revoked, k.ID)
 			if k.Parent != 0 {
-				ended = ended || all[k.Parent-1].State == account.TokenRevoked
+				ended = ended || all[k.Parent-1].State == corral.TokenRevoked
 			}
-			if (k.State == account.TokenRevoked) != ended {
+			if (k.State == corral.TokenRevoked) != ended {
 				t.Errorf("token %d, made with %d, is %s; revoked were %v", k.ID, k.Parent, k.State, revoked)
 			}
 		}
@@ -102,8 +101,8 @@ func TestOldDatabaseBringsNothingBack(t *testing.T) {
 	}
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.RevokeToken(1, "stolen")
-		_, suspended := tx.MoveOwner("bob", account.OwnerSuspend, "on leave")
-		_, ended := tx.MoveOwner("eve", account.OwnerEnd, "left")
+		_, suspended := tx.MoveOwner("bob", corral.OwnerSuspend, "on leave")
+		_, ended := tx.MoveOwner("eve", corral.OwnerEnd, "left")
 		return errors.Join(err, suspended, ended)
 	})
 	list, err := os.ReadFile(store.RevokedOf(w.path))
@@ -115,12 +114,12 @@ func TestOldDatabaseBringsNothingBack(t *testing.T) {
 	}
 	old := open(t, before)
 	err = storetest.All(old).View(t.Context(), func(tx *store.Tx) error {
-		for n, want := range map[int]account.TokenState{1: account.TokenRevoked, 2: account.TokenRevoked, 3: account.TokenValid, 4: account.TokenRevoked} {
+		for n, want := range map[int]corral.TokenState{1: corral.TokenRevoked, 2: corral.TokenRevoked, 3: corral.TokenValid, 4: corral.TokenRevoked} {
 			if k, _, err := old.TokenOf(t.Context(), tokenDigest(n)); err != nil || k.State != want {
 				t.Errorf("token %d is %s, %v; want %s", n, k.State, err, want)
 			}
 		}
-		for name, want := range map[string]account.OwnerState{"ann": account.OwnerActive, "bob": account.OwnerSuspended, "eve": account.OwnerEnding} {
+		for name, want := range map[string]corral.OwnerState{"ann": corral.OwnerActive, "bob": corral.OwnerSuspended, "eve": corral.OwnerEnding} {
 			if o, err := tx.Owner(name); err != nil || o.State != want {
 				t.Errorf("%s is %s, %v; want %s", name, o.State, err, want)
 			}
@@ -176,20 +175,20 @@ func TestListsAreMerged(t *testing.T) {
 // The life of an account: each move from each state. A repetition changes nothing and leaves no history.
 func TestLifeOfAnOwner(t *testing.T) {
 	t.Parallel()
-	to := map[account.OwnerState][]account.OwnerMove{
-		account.OwnerActive: nil, account.OwnerSuspended: {account.OwnerSuspend}, account.OwnerEnding: {account.OwnerEnd},
-		account.OwnerEnded: {account.OwnerEnd, account.OwnerEndDone},
+	to := map[corral.OwnerState][]corral.OwnerMove{
+		corral.OwnerActive: nil, corral.OwnerSuspended: {corral.OwnerSuspend}, corral.OwnerEnding: {corral.OwnerEnd},
+		corral.OwnerEnded: {corral.OwnerEnd, corral.OwnerEndDone},
 	}
-	const no = account.OwnerState("")
-	moves := []account.OwnerMove{account.OwnerSuspend, account.OwnerResume, account.OwnerEnd, account.OwnerEndDone}
-	for from, want := range map[account.OwnerState][4]account.OwnerState{
-		account.OwnerActive:    {account.OwnerSuspended, account.OwnerActive, account.OwnerEnding, no},
-		account.OwnerSuspended: {account.OwnerSuspended, account.OwnerActive, account.OwnerEnding, no},
-		account.OwnerEnding:    {no, no, account.OwnerEnding, account.OwnerEnded},
-		account.OwnerEnded:     {no, account.OwnerActive, account.OwnerEnded, account.OwnerEnded},
+	const no = corral.OwnerState("")
+	moves := []corral.OwnerMove{corral.OwnerSuspend, corral.OwnerResume, corral.OwnerEnd, corral.OwnerEndDone}
+	for from, want := range map[corral.OwnerState][4]corral.OwnerState{
+		corral.OwnerActive:    {corral.OwnerSuspended, corral.OwnerActive, corral.OwnerEnding, no},
+		corral.OwnerSuspended: {corral.OwnerSuspended, corral.OwnerActive, corral.OwnerEnding, no},
+		corral.OwnerEnding:    {no, no, corral.OwnerEnding, corral.OwnerEnded},
+		corral.OwnerEnded:     {no, corral.OwnerActive, corral.OwnerEnded, corral.OwnerEnded},
 	} {
 		for i, move := range moves {
-			o := account.Owner{Name: "ann", State: account.OwnerActive}
+			o := corral.Owner{Name: "ann", State: corral.OwnerActive}
 			for _, before := range to[from] {
 				o, _, _ = o.Apply(before, "root", "", time.Time{})
 			}
@@ -208,7 +207,7 @@ func TestLifeOfAnOwner(t *testing.T) {
 func TestNothingIsMadeForAnOwnerWhoIsSuspended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner(actor, account.OwnerSuspend, "a leak")) })
+	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner(actor, corral.OwnerSuspend, "a leak")) })
 	for name, make := range map[string]func(*store.Tx) error{
 		"site":    func(tx *store.Tx) error { return store.Done(tx.CreateSite(newSite("other"))) },
 		"glidein": func(tx *store.Tx) error { return store.Done(tx.CreateGlidein(w.newGlidein())) },
@@ -225,6 +224,6 @@ func TestNothingIsMadeForAnOwnerWhoIsSuspended(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner(actor, account.OwnerResume, "")) })
+	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner(actor, corral.OwnerResume, "")) })
 	w.createGlidein(w.newGlidein())
 }

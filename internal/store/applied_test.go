@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/reconcile"
-	"github.com/corral-pilot/corral/internal/recorded"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/worldstate"
 	"github.com/corral-pilot/corral/resubmit"
 )
 
@@ -94,7 +94,7 @@ func (tw *twins) write(fn func(*store.Tx) error) {
 // load is the World that the store has.
 func (tw *twins) load() (w reconcile.World) {
 	err := tw.w.db.ViewAt(tw.w.t.Context(), tw.now, func(tx *store.Tx) (err error) {
-		w, err = recorded.World(tx, tw.applied.Site.ID)
+		w, err = worldstate.World(tx, tw.applied.Site.ID)
 		w.Waits = nil // are the caller's of Apply
 		return err
 	})
@@ -328,7 +328,7 @@ func (tw *twins) perform(tx *store.Tx, c reconcile.Change) (err error) {
 			tw.glideins, tw.lastGlidein = append(tw.glideins, g.ID), int64(g.ID)
 		}
 	case reconcile.AskGlidein, reconcile.Retime, reconcile.Settle:
-		err = recorded.Record(tx, c.(reconcile.Action))
+		err = worldstate.Record(tx, c.(reconcile.Action))
 	case reconcile.Submit:
 		if c.Move != "" {
 			if _, err := tx.MoveSite(site, c.Move, c.Reason); err != nil {

@@ -4,8 +4,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Clusters of kind condor have a pool that internal/condorpool starts and stops as their rows ask for it; the row of an
-// embedded cluster is all there is of it.
+// Clusters of kind condor have a pool that internal/condor/condorpool starts and stops as their rows ask for it; the
+// row of an embedded cluster is all there is of it.
 var clusters = table[corral.Cluster]{
 	noun:  corral.ObjectCluster,
 	name:  "clusters",

@@ -44,8 +44,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/access"
-	"github.com/corral-pilot/corral/internal/fault"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/kit/fault"
 )
 
 // DB is an open database. Its methods may be called from any goroutine.

@@ -2,7 +2,7 @@ package store
 
 import (
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 var ensembles = table[record.Ensemble]{

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 func (w *world) newEnsemble(files string) record.Ensemble {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // The ledger of a site is not stored as such. What is stored are the promises to the pilots of plans, in reservations,

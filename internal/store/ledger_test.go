@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 const ch = cost.Money(1_000_000)

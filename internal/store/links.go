@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 // ScaleLabel is the label by which a glidein names the cluster whose scale asked for it.

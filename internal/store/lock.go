@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
 // lockPatience is how long a lock may outlive the process that took it: until each child that was
@@ -28,7 +28,7 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	}
 	patience, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	if err := disk.Lock(patience, f); err != nil {
+	if err := atomicfile.Lock(patience, f); err != nil {
 		defer f.Close()
 		if patience.Err() != nil {
 			return nil, corral.Errorf(corral.Conflict, "database %s is in use by process %s", path, holder(f))

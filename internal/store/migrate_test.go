@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 	"github.com/google/go-cmp/cmp"
@@ -158,14 +157,14 @@ func makeFixture(t *testing.T) string {
 	g.FollowsWait = corral.Seconds(time.Minute)
 	g = w.createGlidein(g)
 	w.write(func(tx *store.Tx) error {
-		return store.Done(tx.CreateToken(account.Token{Name: "laptop", Owner: actor, Role: account.RoleUser, Scopes: []string{"read"},
-			Grants: []account.Grant{account.GrantLocal}, Digest: "sha256:" + strings.Repeat("1", 64), ExpiresAt: g.NotBefore}))
+		return store.Done(tx.CreateToken(corral.Token{Name: "laptop", Owner: actor, Role: corral.RoleUser, Scopes: []string{"read"},
+			Grants: []corral.Grant{corral.GrantLocal}, Digest: "sha256:" + strings.Repeat("1", 64), ExpiresAt: g.NotBefore}))
 	})
 	w.write(func(tx *store.Tx) error {
-		return store.Done(tx.CreateToken(account.Token{Name: "child", Owner: actor, Role: account.RoleUser, Parent: 1,
+		return store.Done(tx.CreateToken(corral.Token{Name: "child", Owner: actor, Role: corral.RoleUser, Parent: 1,
 			Digest: "sha256:" + strings.Repeat("2", 64)}))
 	})
-	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner("bob", account.OwnerSuspend, "on leave")) })
+	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner("bob", corral.OwnerSuspend, "on leave")) })
 	w.write(func(tx *store.Tx) error { _, err := tx.AskGlidein(g.ID, corral.AskDrain, "not needed"); return err })
 	w.write(func(tx *store.Tx) error {
 		_, err := tx.SetSite(w.site.ID, func(s *corral.Site) {

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
 // Every transaction is opened as somebody, and sees what they see.

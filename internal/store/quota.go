@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
 // usedOf has, for each of access.Quotas, the query that counts what an owner has. Each reads an index alone, or few

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
-	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
 )
@@ -80,8 +80,8 @@ func (w *world) makers() map[string]func(tx *store.Tx, owner string, n int) erro
 			return store.Done(tx.CreateEnsemble(e))
 		},
 		"tokens": func(tx *store.Tx, owner string, n int) error {
-			return store.Done(tx.CreateToken(account.Token{Owner: owner, Name: fmt.Sprint("t", n), Role: account.RoleUser,
-				Digest: account.TokenDigest(fmt.Sprint(owner, n))}))
+			return store.Done(tx.CreateToken(corral.Token{Owner: owner, Name: fmt.Sprint("t", n), Role: corral.RoleUser,
+				Digest: api.TokenDigest(fmt.Sprint(owner, n))}))
 		},
 	}
 }
@@ -128,7 +128,7 @@ func TestQuotas(t *testing.T) {
 				t.Fatalf("the test makes no %s", q.Name)
 			}
 			asks := func(owner string, n int) error {
-				ctx := access.With(t.Context(), access.Caller{Name: owner, Role: account.RoleAdministrator})
+				ctx := access.With(t.Context(), access.Caller{Name: owner, Role: corral.RoleAdministrator})
 				return storetest.All(w.db).Write(ctx, owner, func(tx *store.Tx) error { return makes(tx, owner, n) })
 			}
 			for n := range 2 {
@@ -155,10 +155,10 @@ func TestQuotasMakeRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.db.Limit(access.Most{"tokens": 1, "runs-open": 1, "glideins": 1})
-	ctx := access.With(t.Context(), access.Caller{Name: "ann", Role: account.RoleAdministrator})
+	ctx := access.With(t.Context(), access.Caller{Name: "ann", Role: corral.RoleAdministrator})
 	err := storetest.All(w.db).Write(ctx, "ann", func(tx *store.Tx) error {
 		for n := range 3 {
-			k := account.Token{Owner: "ann", Name: fmt.Sprint("t", n), Role: account.RoleUser, Digest: account.TokenDigest(fmt.Sprint(n)), ExpiresAt: tx.Now().Add(-time.Second)}
+			k := corral.Token{Owner: "ann", Name: fmt.Sprint("t", n), Role: corral.RoleUser, Digest: api.TokenDigest(fmt.Sprint(n)), ExpiresAt: tx.Now().Add(-time.Second)}
 			if n == 2 {
 				k.ExpiresAt = time.Time{}
 			}
@@ -170,7 +170,7 @@ func TestQuotasMakeRoom(t *testing.T) {
 				if _, err := tx.RevokeToken(k.ID, ""); err != nil {
 					return err
 				}
-				k.Name, k.Digest = "t3", account.TokenDigest("t3")
+				k.Name, k.Digest = "t3", api.TokenDigest("t3")
 				if _, err := tx.CreateToken(k); err != nil {
 					return err
 				}

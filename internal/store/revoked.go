@@ -30,9 +30,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
-	"github.com/corral-pilot/corral/internal/disk"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // RevokedOf is the file that lists what was revoked in the database at path. There is none before the first revocation,
@@ -53,12 +52,12 @@ type revocations struct {
 	file    *os.File   // nil: there is none yet
 	size    int64      // of what is whole
 	digests map[string]bool
-	owners  map[string]account.OwnerState // the last line about each counts
+	owners  map[string]corral.OwnerState // the last line about each counts
 }
 
 // readRevocations reads the list at path. A line that a crash cut off is removed: nothing was committed after it.
 func readRevocations(path string) (*revocations, error) {
-	r := &revocations{path: path, digests: map[string]bool{}, owners: map[string]account.OwnerState{}}
+	r := &revocations{path: path, digests: map[string]bool{}, owners: map[string]corral.OwnerState{}}
 	text, err := input.ReadFile(path, maxRevoked)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
@@ -100,8 +99,8 @@ func (r *revocations) note(line string) error {
 	}
 	name, ofOwner := strings.CutPrefix(word, ownerWord)
 	switch {
-	case ofOwner && slices.Contains(account.OwnerStates, account.OwnerState(what)):
-		r.owners[name] = account.OwnerState(what)
+	case ofOwner && slices.Contains(corral.OwnerStates, corral.OwnerState(what)):
+		r.owners[name] = corral.OwnerState(what)
 	case strings.HasPrefix(word, "sha256:") && len(word) == len("sha256:")+64:
 		r.digests[word] = true
 	default:
@@ -148,7 +147,7 @@ func (r *revocations) open() (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.file.Chmod(0o600), disk.SyncFolder(filepath.Dir(r.path)))
+	return errors.Join(r.file.Chmod(0o600), atomicfile.SyncFolder(filepath.Dir(r.path)))
 }
 
 // close closes the file.
@@ -172,7 +171,7 @@ func (r *revocations) has(digest string) bool {
 }
 
 // all returns what the list has.
-func (r *revocations) all() (digests []string, owners map[string]account.OwnerState) {
+func (r *revocations) all() (digests []string, owners map[string]corral.OwnerState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.digests)), maps.Clone(r.owners)
@@ -234,16 +233,16 @@ const listedReason = "it was revoked before, as the list beside the database say
 // heedOwner suspends or ends an owner again whose row says less than the list. A row that is stricter stays: an account
 // that was let in again after the backup was made has to be let in once more, which a person can do at any time. What a
 // backup brings back of an owner who was ended is removed by the worker that ends accounts, as it was before.
-func (t *Tx) heedOwner(name string, listed account.OwnerState) error {
+func (t *Tx) heedOwner(name string, listed corral.OwnerState) error {
 	o, err := t.Owner(name)
 	switch {
 	case err != nil && corral.KindOf(err) != corral.NotFound:
 		return err
-	case listed == account.OwnerSuspended && (err != nil || o.State == account.OwnerActive):
-		_, err = t.MoveOwner(name, account.OwnerSuspend, listedReason)
-	case listed == account.OwnerEnding && (err != nil || o.State == account.OwnerActive ||
-		o.State == account.OwnerSuspended):
-		_, err = t.MoveOwner(name, account.OwnerEnd, listedReason)
+	case listed == corral.OwnerSuspended && (err != nil || o.State == corral.OwnerActive):
+		_, err = t.MoveOwner(name, corral.OwnerSuspend, listedReason)
+	case listed == corral.OwnerEnding && (err != nil || o.State == corral.OwnerActive ||
+		o.State == corral.OwnerSuspended):
+		_, err = t.MoveOwner(name, corral.OwnerEnd, listedReason)
 	default:
 		err = nil
 	}
@@ -298,5 +297,5 @@ func replace(name, text string) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return disk.SyncFolder(filepath.Dir(name))
+	return atomicfile.SyncFolder(filepath.Dir(name))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A run's tasks are not here: internal/run keeps them in the journal of the run's directory, and stores what lists and
-// waits need, which is how many tasks are in which state and, once the run is over, its report.
+// A run's tasks are not here: internal/work/run keeps them in the journal of the run's directory, and stores what lists
+// and waits need, which is how many tasks are in which state and, once the run is over, its report.
 
 // liveRun is true of a run that is not Over. The index names it in these very words.
 const liveRun = "state in ('RUNNING', 'CANCELLING')"

@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
-	"github.com/corral-pilot/corral/ensemble/record"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 	"github.com/corral-pilot/corral/resubmit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -241,9 +240,9 @@ func TestSchemaListsAreThoseOfTheDomain(t *testing.T) {
 		{"profiles", "state", words(corral.ProfileStates)},
 		{"ensembles", "state", words(record.States)},
 		{"history", "object", []string{corral.ObjectSite, corral.ObjectGlidein, corral.ObjectJob, corral.ObjectCluster, corral.ObjectRun, corral.ObjectPackage, corral.ObjectMirror, corral.ObjectPlan, corral.ObjectProfile, corral.ObjectToken, corral.ObjectEnsemble, corral.ObjectOwner}},
-		{"tokens", "state", words(account.TokenStates)},
-		{"tokens", "role", words(account.Roles)},
-		{"owners", "state", words(account.OwnerStates)},
+		{"tokens", "state", words(corral.TokenStates)},
+		{"tokens", "role", words(corral.Roles)},
+		{"owners", "state", words(corral.OwnerStates)},
 	} {
 		if diff := cmp.Diff(c.want, listed(t, db, c.table, c.column)); diff != "" {
 			t.Errorf("%s.%s: %s", c.table, c.column, diff)

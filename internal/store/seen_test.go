@@ -10,18 +10,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
-	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
 // as is a context in which a user asks.
 func as(t testing.TB, name string) context.Context {
-	return access.With(t.Context(), access.Caller{Name: name, Role: account.RoleUser})
+	return access.With(t.Context(), access.Caller{Name: name, Role: corral.RoleUser})
 }
 
 func administrator(t testing.TB, name string) context.Context {
-	return access.With(t.Context(), access.Caller{Name: name, Role: account.RoleAdministrator})
+	return access.With(t.Context(), access.Caller{Name: name, Role: corral.RoleAdministrator})
 }
 
 // Of every kind of object with an owner a transaction finds and lists those that its caller sees, and no others:
@@ -158,9 +157,9 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	digest := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
-	made := account.Token{Name: "laptop", Owner: "ann", Role: account.RoleUser, Scopes: []string{"read"},
-		Grants: []account.Grant{account.GrantLocal}, Digest: digest("a"), ExpiresAt: time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)}
-	var k account.Token
+	made := corral.Token{Name: "laptop", Owner: "ann", Role: corral.RoleUser, Scopes: []string{"read"},
+		Grants: []corral.Grant{corral.GrantLocal}, Digest: digest("a"), ExpiresAt: time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)}
+	var k corral.Token
 	w.write(func(tx *store.Tx) (err error) {
 		k, err = tx.CreateToken(made)
 		return err
@@ -170,7 +169,7 @@ func TestTokens(t *testing.T) {
 	again.Name = "other"
 	w.refused(corral.Conflict, func(tx *store.Tx) error { return store.Done(tx.CreateToken(again)) }) // its text is taken
 	got, _, err := w.db.TokenOf(t.Context(), digest("a"))
-	if err != nil || got.ID != k.ID || !got.ExpiresAt.Equal(made.ExpiresAt) || got.Scopes[0] != "read" || got.Grants[0] != account.GrantLocal {
+	if err != nil || got.ID != k.ID || !got.ExpiresAt.Equal(made.ExpiresAt) || got.Scopes[0] != "read" || got.Grants[0] != corral.GrantLocal {
 		t.Errorf("%+v, %v", got, err)
 	}
 	w.write(func(tx *store.Tx) error { return store.Done(tx.RevokeToken(k.ID, "stolen")) })

@@ -16,7 +16,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/dbcheck"
+	"github.com/corral-pilot/corral/internal/kit/dbcheck"
 )
 
 // A database that is damaged, or is not where it was, is worse than none: what is read may be wrong, and what is

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/cost"
+	"github.com/corral-pilot/corral/plan/cost"
 )
 
 // What attempts that are over have cost does not change any more, unless the terms of their site do. So it is added up,

@@ -13,12 +13,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
-	"github.com/corral-pilot/corral/cost"
-	"github.com/corral-pilot/corral/ensemble/record"
-	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 // A pair is two owners whose histories are drawn. What is created points at whatever id is drawn, whosever that is.
@@ -47,7 +46,7 @@ func (p *pair) pick(kind string) int64 {
 // opener draws as whom a transaction is opened: as an owner, as background work does, or as an administrator.
 func (p *pair) opener(owner string) store.Owner {
 	if rapid.IntRange(0, 3).Draw(p.T, "an administrator asks") == 0 {
-		return p.db.Caller(access.Caller{Name: "root", Role: account.RoleAdministrator})
+		return p.db.Caller(access.Caller{Name: "root", Role: corral.RoleAdministrator})
 	}
 	return p.db.Owner(owner)
 }

@@ -6,16 +6,15 @@ import (
 	"strconv"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
 )
 
 // Tokens are kept by the digest of their text, which is all that a request with one is looked up by. A token that was
 // revoked stays as a tombstone, so that the histories which name it can be read.
-var tokens = table[account.Token]{
+var tokens = table[corral.Token]{
 	noun:  corral.ObjectToken,
 	name:  "tokens",
 	owner: "owner",
-	columns: func(t *account.Token) []column {
+	columns: func(t *corral.Token) []column {
 		return []column{
 			{"id", orNull(&t.ID)},
 			{"name", &t.Name},
@@ -32,23 +31,23 @@ var tokens = table[account.Token]{
 			{"parent_id", orNull(&t.Parent)},
 		}
 	},
-	about: func(t account.Token) []Subject { return []Subject{{corral.ObjectToken, int64(t.ID)}} },
+	about: func(t corral.Token) []Subject { return []Subject{{corral.ObjectToken, int64(t.ID)}} },
 }
 
 // CreateToken stores k as VALID; its ID, State and times are set here. A Conflict error if its owner has a token of
 // that name that is not REVOKED, or if its text was ever another token's. A Forbidden error if the token with which it
 // is made is REVOKED: it was meanwhile.
-func (t *Tx) CreateToken(k account.Token) (account.Token, error) {
+func (t *Tx) CreateToken(k corral.Token) (corral.Token, error) {
 	err := t.parentIn(k.Parent)
 	if err != nil {
-		return account.Token{}, err
+		return corral.Token{}, err
 	}
-	err = tokens.free(t, func(other account.Token) error {
+	err = tokens.free(t, func(other corral.Token) error {
 		return corral.ErrorAt(corral.Conflict, "name",
 			"token %q of %s is there already, with id %d: revoke that first, "+
 				"or choose another name", other.Name, other.Owner, other.ID)
 	}, "owner = ? and name = ? and state <> 'REVOKED'", k.Owner, k.Name)
-	used := func(account.Token) error {
+	used := func(corral.Token) error {
 		return corral.ErrorAt(corral.Conflict, "digest", "a token has it already, or had it: make another text")
 	}
 	if err == nil {
@@ -61,36 +60,36 @@ func (t *Tx) CreateToken(k account.Token) (account.Token, error) {
 		err = t.Room("tokens", k.Owner, 1)
 	}
 	if err != nil {
-		return account.Token{}, err
+		return corral.Token{}, err
 	}
-	k.ID, k.State, k.Reason, k.CreatedAt, k.UpdatedAt = 0, account.TokenValid, "", t.now, t.now
+	k.ID, k.State, k.Reason, k.CreatedAt, k.UpdatedAt = 0, corral.TokenValid, "", t.now, t.now
 	return tokens.create(t, k, string(k.State))
 }
 
 // parentIn refuses to make a token with one that is not let in any more.
-func (t *Tx) parentIn(id account.TokenID) error {
+func (t *Tx) parentIn(id corral.TokenID) error {
 	if id == 0 {
 		return nil
 	}
-	var parent account.Token
+	var parent corral.Token
 	err := everywhere(t, func(all *Tx) (err error) {
 		parent, err = all.Token(id)
 		return err
 	})
-	if err == nil && parent.State != account.TokenValid {
+	if err == nil && parent.State != corral.TokenValid {
 		err = corral.Errorf(corral.Forbidden, "the token %q was revoked: ask for another", parent.Name)
 	}
 	return err
 }
 
 // Token returns the token with this id, REVOKED or not.
-func (t *Tx) Token(id account.TokenID) (account.Token, error) {
+func (t *Tx) Token(id corral.TokenID) (corral.Token, error) {
 	return t.listed(tokens.one(t, id, "id = ?", id))
 }
 
 // TokenOf returns the token whose text has the digest, REVOKED and expired ones as well, and why nothing is done for
 // its owner, "" if nothing stands against it. It is asked before it is known for whom.
-func (d *DB) TokenOf(ctx context.Context, digest string) (k account.Token, refusal string, err error) {
+func (d *DB) TokenOf(ctx context.Context, digest string) (k corral.Token, refusal string, err error) {
 	err = d.view(ctx, now(), func(w *work) (err error) {
 		all := w.whole().all
 		if k, err = all.listed(tokens.one(all, "of that text", "digest = ?", digest)); err == nil {
@@ -103,15 +102,15 @@ func (d *DB) TokenOf(ctx context.Context, digest string) (k account.Token, refus
 
 // listed is a token as it is to be taken: one that is in the list of what was revoked is REVOKED, also if its row could
 // not be written.
-func (t *Tx) listed(k account.Token, err error) (account.Token, error) {
-	if err == nil && k.State == account.TokenValid && t.revoked.has(k.Digest) {
-		k.State, k.Reason = account.TokenRevoked, listedReason
+func (t *Tx) listed(k corral.Token, err error) (corral.Token, error) {
+	if err == nil && k.State == corral.TokenValid && t.revoked.has(k.Digest) {
+		k.State, k.Reason = corral.TokenRevoked, listedReason
 	}
 	return k, err
 }
 
 // Tokens lists tokens; All: REVOKED ones, too.
-func (t *Tx) Tokens(f Filter) ([]account.Token, error) {
+func (t *Tx) Tokens(f Filter) ([]corral.Token, error) {
 	var c conditions
 	if !f.All {
 		c.add("state <> 'REVOKED'")
@@ -125,7 +124,7 @@ func (t *Tx) Tokens(f Filter) ([]account.Token, error) {
 
 // RevokeToken ends a token for good, and with it all that were made with it or with one of those. One that is REVOKED
 // stays unchanged. A thief may have made others with it, which is why they are revoked, too.
-func (t *Tx) RevokeToken(id account.TokenID, reason string) (account.Token, error) {
+func (t *Tx) RevokeToken(id corral.TokenID, reason string) (corral.Token, error) {
 	k, err := tokens.one(t, id, "id = ?", id)
 	if err != nil {
 		return k, err
@@ -158,12 +157,12 @@ const descendants = `id in (
 	select id from made)`
 
 // revoke ends one token, and has that written into the list beside the database.
-func (t *Tx) revoke(k account.Token, reason string) (account.Token, error) {
-	if k.State == account.TokenRevoked {
+func (t *Tx) revoke(k corral.Token, reason string) (corral.Token, error) {
+	if k.State == corral.TokenRevoked {
 		return k, nil
 	}
 	t.list(k.Digest, strconv.FormatInt(int64(k.ID), 10))
-	k.State, k.Reason, k.UpdatedAt = account.TokenRevoked, reason, t.after(k.UpdatedAt)
+	k.State, k.Reason, k.UpdatedAt = corral.TokenRevoked, reason, t.after(k.UpdatedAt)
 	return k, tokens.save(t, k, corral.Entry{Object: corral.ObjectToken, Of: int64(k.ID), Event: "revoke",
-		From: string(account.TokenValid), To: string(k.State), Reason: reason})
+		From: string(corral.TokenValid), To: string(k.State), Reason: reason})
 }

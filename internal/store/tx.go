@@ -10,7 +10,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
 // A Tx is one transaction. It belongs to the goroutine that runs the function it was given to.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/usage"
+	"github.com/corral-pilot/corral/internal/decide/usage"
 )
 
 // What attempts held follows from their rows. What tasks took of them is in the journals of runs, which may be

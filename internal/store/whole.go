@@ -5,8 +5,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/account"
-	"github.com/corral-pilot/corral/ensemble/record"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
 // A Whole opens transactions that see the rows of all owners. It is for the loops of corrald, which have to find out
@@ -97,7 +96,7 @@ func (t *WholeTx) Job(id corral.JobID) (corral.Job, error) { return t.all.Job(id
 func (t *WholeTx) JobTagged(tag string) (corral.Job, error) { return t.all.JobTagged(tag) }
 
 // EndingOwners is Tx.EndingOwners.
-func (t *WholeTx) EndingOwners() ([]account.Owner, error) { return t.all.EndingOwners() }
+func (t *WholeTx) EndingOwners() ([]corral.Owner, error) { return t.all.EndingOwners() }
 
 // What is counted, and forgotten.
 

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/disk"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
 )
 
 // A Debian is where Debian's packages come from: the mirror that this machine's apt uses, whatever suite that
@@ -112,7 +112,7 @@ func (d Debian) fetch(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer lock.Close()
-	if err := disk.Lock(ctx, lock); err != nil { // another build with this cache
+	if err := atomicfile.Lock(ctx, lock); err != nil { // another build with this cache
 		return nil, err
 	}
 	if debs := a.recent(); debs != nil {

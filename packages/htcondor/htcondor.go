@@ -35,7 +35,7 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/input"
+	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/packages"
 )
 

@@ -24,7 +24,7 @@ import (
 
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/eventlog"
-	"github.com/corral-pilot/corral/internal/programs"
+	"github.com/corral-pilot/corral/internal/kit/programs"
 	"github.com/corral-pilot/corral/packages"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral/plan"
-	"github.com/corral-pilot/corral/sim/availability"
+	"github.com/corral-pilot/corral/plan/availability"
 )
 
 // pilots checks each pilot against what its site gives.

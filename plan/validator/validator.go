@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
 // A Breach says which rule a plan breaks, and where it does so first.

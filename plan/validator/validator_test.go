@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/clustering"
-	"github.com/corral-pilot/corral/cost"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/validator"
+	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
 const hour = corral.Seconds(time.Hour)

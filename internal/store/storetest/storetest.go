@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/corral-pilot/corral/internal/access"
+	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/store"
 )
 

@@ -1,0 +1,60 @@
+package plot
+
+import (
+	"image/color"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// A Chart is series of numbers, one over the other.
+type Chart struct {
+	Title, Subtitle string
+	X, Y            string // what the axes are, with units
+	Series          []Series
+}
+
+// A Series is points in the order in which a line joins them.
+type Series struct {
+	Name string
+	At   []XY
+	Line bool // joined
+	Dots bool // each with a dot
+}
+
+// XY is one point.
+type XY struct{ X, Y float64 }
+
+// palette are the colours of series, in their order; then they repeat.
+var palette = []color.Color{blue, orange, black, color.RGBA{G: 0x9e, B: 0x73, A: 0xff}, dark,
+	color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}}
+
+// panel draws the chart.
+func (c Chart) panel() panel {
+	p := newPlot(c.X, c.Y)
+	a := panel{title: c.Title, subtitle: c.Subtitle, plot: p}
+	for i, s := range c.Series {
+		if len(s.At) == 0 {
+			continue
+		}
+		points := make(plotter.XYs, len(s.At))
+		for k, at := range s.At {
+			points[k] = plotter.XY(at)
+		}
+		k := key{text: s.Name}
+		if s.Line {
+			k.line = line(palette[i%len(palette)], 1.25)
+			p.Add(&plotter.Line{XYs: points, LineStyle: k.line})
+		}
+		if s.Dots {
+			k.dot = draw.GlyphStyle{Color: palette[i%len(palette)], Radius: 2.5, Shape: draw.CircleGlyph{}}
+			p.Add(&plotter.Scatter{XYs: points, GlyphStyle: k.dot})
+		}
+		a.keys = append(a.keys, k)
+	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{}, ticks{}
+	if p.Y.Min > 0 && p.Y.Min < p.Y.Max/2 {
+		p.Y.Min = 0
+	}
+	return a
+}

@@ -1,0 +1,169 @@
+package plot
+
+import (
+	"cmp"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Gantt shows what ran where and when: of each worker as many lanes as tasks ran at once there.
+type Gantt struct {
+	Title, Subtitle string
+	Since           string   // what times count from; empty: the run's beginning
+	Kinds           []string // of tasks, those that took most time first
+	Lanes           []Lane
+	End             corral.Seconds
+}
+
+// A Lane is tasks that ran one after the other at a worker, by time. Bars do not overlap.
+type Lane struct {
+	Name string // of its worker
+	Bars []Bar
+}
+
+// A Bar is one task.
+type Bar struct {
+	From, To corral.Seconds
+	Kind     int // in Gantt.Kinds
+}
+
+const (
+	mostLanes = 48  // of a picture; more would be narrower than a line of text is high
+	mostBars  = 400 // of a lane; more are drawn as what each of as many equal parts of the time was used for most
+)
+
+// kindColours are those of the first kinds of tasks, as far apart as Okabe and Ito have them; others share the last.
+var kindColours = []color.Color{
+	blue, orange, color.RGBA{G: 0x9e, B: 0x73, A: 0xff}, color.RGBA{R: 0xe6, G: 0x9f, A: 0xff},
+	color.RGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, dark,
+}
+
+func kindColour(kind int) color.Color { return kindColours[min(kind, len(kindColours)-1)] }
+
+// Shown is how many lanes the picture has room for: the first ones.
+func (g Gantt) Shown() int { return min(len(g.Lanes), mostLanes) }
+
+// panel draws the lanes, the first at the top.
+func (g Gantt) panel() panel {
+	unit := times(g.End)
+	p := newPlot("time since "+cmp.Or(g.Since, "the run's beginning")+" ("+unit.name+")", "")
+	a := panel{title: short(g.Title), subtitle: g.Subtitle, plot: p}
+	for k, name := range g.Kinds {
+		if k == len(kindColours)-1 && len(g.Kinds) > len(kindColours) {
+			name = "others"
+		}
+		if k < len(kindColours) {
+			a.keys = append(a.keys, key{text: short(name), area: kindColour(k)})
+		}
+	}
+	lanes := g.Lanes[:g.Shown()]
+	p.Add(bars{lanes, g.End, unit})
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, max(unit.of(g.End)*1.02, 1e-3), 0, float64(max(1, len(lanes)))
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{}, laneNames(lanes)
+	return a
+}
+
+// bars draws the bars of lanes.
+type bars struct {
+	lanes []Lane
+	end   corral.Seconds
+	unit  scale
+}
+
+// Plot implements plot.Plotter.
+func (b bars) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for i, l := range b.lanes {
+		top, bottom := y(float64(len(b.lanes)-i)-0.1), y(float64(len(b.lanes)-i)-0.9)
+		for _, bar := range l.thin(mostBars, b.end) {
+			from, to := x(b.unit.of(bar.From)), x(b.unit.of(bar.To))
+			to = max(to, from+0.25) // what is too short to be seen is a line
+			c.FillPolygon(kindColour(bar.Kind), []vg.Point{{X: from, Y: bottom}, {X: to, Y: bottom}, {X: to, Y: top},
+				{X: from, Y: top}})
+		}
+	}
+}
+
+// thin returns the bars if there are at most n. Otherwise each of n equal parts of the time until end has the kind that
+// took most of it, or none if it was idle for more than half, and neighbours that are alike are one bar.
+func (l Lane) thin(n int, end corral.Seconds) []Bar {
+	if len(l.Bars) <= n || end <= 0 {
+		return l.Bars
+	}
+	width := float64(end) / float64(n)
+	busy := make([]map[int]float64, n) // :: part → kind → share of the part
+	for _, b := range l.Bars {
+		from, to := float64(b.From)/width, float64(b.To)/width
+		for k := max(0, int(from)); k < n && float64(k) < to; k++ {
+			if busy[k] == nil {
+				busy[k] = make(map[int]float64)
+			}
+			busy[k][b.Kind] += math.Min(to, float64(k+1)) - math.Max(from, float64(k))
+		}
+	}
+	var all []Bar
+	for k, shares := range busy {
+		kind, sum := -1, 0.
+		for of, share := range shares {
+			sum += share
+			if kind < 0 || share > shares[kind] || share == shares[kind] && of < kind {
+				kind = of
+			}
+		}
+		if sum < 0.5 {
+			continue
+		}
+		from, to := corral.Seconds(float64(k)*width), corral.Seconds(float64(k+1)*width)
+		if last := len(all) - 1; last >= 0 && all[last].To == from && all[last].Kind == kind {
+			all[last].To = to
+		} else {
+			all = append(all, Bar{from, to, kind})
+		}
+	}
+	return all
+}
+
+// laneNames names the lanes at the axis: each worker once, and only as many as fit.
+type laneNames []Lane
+
+// mostNames is how many names fit beside the lanes.
+const mostNames = 24
+
+// Ticks implements plot.Ticker.
+func (l laneNames) Ticks(_, _ float64) (all []plot.Tick) {
+	every := (len(l) + mostNames - 1) / mostNames
+	last, skipped := "", every
+	for i, lane := range l {
+		skipped++
+		if lane.Name == last || skipped < every {
+			continue
+		}
+		last, skipped = lane.Name, 0
+		all = append(all, plot.Tick{Value: float64(len(l)-i) - 0.5, Label: lane.Name})
+	}
+	return all
+}
+
+// A Queue is how many tasks were ready and had no cpu, over time.
+type Queue struct {
+	Title string
+	Ready Levels // tasks, where others have cpus
+	End   corral.Seconds
+}
+
+// panel draws the queue.
+func (q Queue) panel() panel {
+	unit := times(q.End)
+	p := newPlot("time since the run's beginning ("+unit.name+")", "tasks")
+	a := panel{title: q.Title, plot: p}
+	a.steps(unit, "ready, but not running", q.Ready, nil, line(orange, 1.5))
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, max(unit.of(q.End)*1.02, 1e-3), 0, max(1, q.Ready.Peak())*1.08
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{}, ticks{least: 1}
+	return a
+}

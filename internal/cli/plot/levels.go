@@ -1,0 +1,107 @@
+package plot
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// A Span is so many cpus, held or used from one time until another.
+type Span struct {
+	From, To corral.Seconds
+	CPUs     int
+}
+
+// A Level is the number of cpus from one time on.
+type Level struct {
+	From corral.Seconds
+	CPUs float64 // a mean, where levels were thinned
+}
+
+// Levels are cpus over time, by From; each holds until the next begins, and the last is 0. Neighbours differ.
+type Levels []Level
+
+// Sum adds spans up. A span that does not end after its beginning counts nothing.
+func Sum(spans []Span) Levels {
+	type change struct {
+		at corral.Seconds
+		by int
+	}
+	changes := make([]change, 0, 2*len(spans))
+	for _, s := range spans {
+		if s.To > s.From {
+			changes = append(changes, change{s.From, s.CPUs}, change{s.To, -s.CPUs})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
+	var all Levels
+	now := 0
+	for i := 0; i < len(changes); {
+		at, before := changes[i].at, now
+		for ; i < len(changes) && changes[i].at == at; i++ {
+			now += changes[i].by
+		}
+		if now != before {
+			all = append(all, Level{at, float64(now)})
+		}
+	}
+	return all
+}
+
+// End is when the last span ends.
+func (l Levels) End() corral.Seconds {
+	if len(l) == 0 {
+		return 0
+	}
+	return l[len(l)-1].From
+}
+
+// Peak is the most cpus at once.
+func (l Levels) Peak() float64 {
+	peak := 0.
+	for _, at := range l {
+		peak = max(peak, at.CPUs)
+	}
+	return peak
+}
+
+// Thin returns l if it has at most n levels, else the mean of each of n equal parts of the time: the area below stays
+// what it was, up to rounding. A picture cannot show more levels than it has columns.
+func (l Levels) Thin(n int) Levels {
+	if len(l) <= n {
+		return l
+	}
+	begin, width := l[0].From, float64(l.End()-l[0].From)/float64(n)
+	sums := make([]float64, n) // of cpus × parts
+	for i, at := range l[:len(l)-1] {
+		from, to := float64(at.From-begin)/width, float64(l[i+1].From-begin)/width
+		for k := min(int(from), n-1); k < n && float64(k) < to; k++ {
+			sums[k] += at.CPUs * (min(to, float64(k+1)) - max(from, float64(k)))
+		}
+	}
+	thin := make(Levels, 0, n+1)
+	for k, cpus := range sums {
+		thin = append(thin, Level{begin + corral.Seconds(float64(k)*width), cpus})
+	}
+	return append(thin, Level{l.End(), 0})
+}
+
+// Held is what the plan's pilots hold, from the start of their jobs until they are released.
+func Held(p *plan.Plan) Levels {
+	spans := make([]Span, len(p.Pilots))
+	for i, q := range p.Pilots {
+		spans[i] = Span{q.Start, q.End, q.HeldCPUs()}
+	}
+	return Sum(spans)
+}
+
+// Busy is what the tasks of the plan's schedule use. Those on pilots that were there before the plan are among them.
+func Busy(p *plan.Plan) Levels {
+	spans := make([]Span, len(p.Schedule))
+	for i, at := range p.Schedule {
+		spans[i] = Span{at.Start, at.End, at.UsedCPUs()}
+	}
+	return Sum(spans)
+}

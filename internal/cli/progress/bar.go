@@ -1,0 +1,78 @@
+package progress
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A bar shows, in place, the share of tasks that are done.
+type bar struct {
+	look   Look
+	region *Region
+}
+
+func (b *bar) Show(_ context.Context, r corral.Run, now time.Time) {
+	b.region.Draw(Progress(b.look, fmt.Sprintf("run %d ", r.ID), r, now)...)
+}
+
+func (b *bar) Close() { b.region.Keep() }
+
+// mostBar is how long a bar becomes on a wide terminal, leastBar how short one still says something.
+const (
+	mostBar  = 40
+	leastBar = 10
+)
+
+// Progress draws how far a run, called head, is at now: a line with a bar, and one with its reason if it
+// has one.
+func Progress(look Look, head string, r corral.Run, now time.Time) []string {
+	tail := fmt.Sprintf(" %d/%d", r.Tasks.Done, r.Tasks.Total)
+	colour := Good
+	switch {
+	case r.State == corral.RunRunning:
+		tail += fmt.Sprintf("  %d running, %d ready", r.Tasks.Running, r.Tasks.Ready)
+	case r.State == corral.RunSucceeded, r.State == corral.RunCancelling:
+		head += string(r.State) + " "
+	default:
+		head, colour = head+string(r.State)+" ", Bad
+	}
+	if r.Tasks.Failed > 0 {
+		tail += fmt.Sprintf(", %d failed", r.Tasks.Failed)
+	}
+	tail += "  " + Elapsed(r, now) + Left(r, now)
+	length := min(look.Columns()-len(head)-len(tail), mostBar)
+	done, todo := "", ""
+	if length >= leastBar {
+		filled := length * r.Tasks.Done / max(r.Tasks.Total, 1)
+		done, todo = strings.Repeat("━", filled), strings.Repeat("─", length-filled)
+	}
+	all := []string{look.Line(Span{Bold, head}, Span{colour, done}, Span{Faint, todo}, Span{Plain, tail})}
+	if why := Reason(r, now); why != "" && !r.State.Over() { // then who follows the run says why it ended
+		all = append(all, look.Line(Span{Note, "  " + why}))
+	}
+	return all
+}
+
+// Left says for how long a run is expected to go on, ", 5m left"; nothing if nobody knows.
+func Left(r corral.Run, now time.Time) string {
+	if r.ExpectedEnd.IsZero() || r.State.Over() {
+		return ""
+	}
+	left := max(r.ExpectedEnd.Sub(now), 0)
+	if left >= time.Hour {
+		return ", " + strings.TrimSuffix(left.Round(time.Minute).String(), "0s") + " left"
+	}
+	return ", " + left.Round(time.Second).String() + " left"
+}
+
+// Elapsed is for how long a run has gone on, or went on.
+func Elapsed(r corral.Run, now time.Time) string {
+	if r.State.Over() && !r.EndedAt.IsZero() {
+		return max(r.EndedAt.Sub(r.CreatedAt), 0).Round(100 * time.Millisecond).String()
+	}
+	return max(now.Sub(r.CreatedAt), 0).Truncate(time.Second).String()
+}

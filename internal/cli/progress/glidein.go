@@ -1,0 +1,84 @@
+package progress
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/retry"
+)
+
+// A Wait says what to wait for.
+type Wait struct {
+	Until   string        // as of api.Client.WaitGlidein
+	Timeout time.Duration // 0: none
+}
+
+// glance is how long one question to corrald takes at most, so that what is shown is not old.
+const glance = time.Second
+
+// Glidein shows a glidein on view until it has what is waited for, and returns it. Its errors are those of
+// api.Client.WaitGlidein, and so is the glidein beside them.
+func Glidein(
+	ctx context.Context, cl *api.Client, id corral.GlideinID, wait Wait, view *GlideinView,
+) (corral.Glidein, error) {
+	defer view.Close()
+	until, err := api.ParseUntilGlidein(wait.Until)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	began := time.Now()
+	for {
+		left := glance
+		if wait.Timeout > 0 {
+			left = min(left, max(wait.Timeout-time.Since(began), time.Millisecond))
+		}
+		g, err := cl.WaitGlidein(ctx, id, wait.Until, left)
+		if corral.KindOf(err) != corral.Timeout {
+			return g, err
+		}
+		ctx = retry.Patiently(ctx) // from the first answer on
+		view.Show(g, time.Now())
+		if wait.Timeout > 0 && time.Since(began) >= wait.Timeout {
+			return g, until.Late(until.Glidein(g), wait.Timeout)
+		}
+	}
+}
+
+// A GlideinView shows how far a glidein is: on a terminal in a line that changes in place and is gone in
+// the end, else in a line for each change.
+type GlideinView struct {
+	w      io.Writer
+	look   Look
+	region *Region
+	last   string
+}
+
+// NewGlideinView returns a view that writes to w.
+func NewGlideinView(w io.Writer, look Look) *GlideinView {
+	return &GlideinView{w: w, look: look, region: NewRegion(w)}
+}
+
+// Show shows g as it is at now.
+func (v *GlideinView) Show(g corral.Glidein, now time.Time) {
+	state, reason := Shown(g, now)
+	if reason != "" {
+		reason = " (" + reason + ")"
+	}
+	name, rest := fmt.Sprintf("glidein %d ", g.ID), fmt.Sprintf("%s: %d of %d workers", reason, g.WorkersNow, g.Hosts)
+	if v.look.Live() {
+		since := max(now.Sub(g.CreatedAt), 0).Truncate(time.Second)
+		v.region.Draw(v.look.Line(Span{Bold, name}, Span{Note, state}, Span{Plain, rest + fmt.Sprintf("  %s", since)}))
+		return
+	}
+	if text := v.look.Line(Span{Plain, name + state + rest}); text != v.last {
+		v.last = text
+		fmt.Fprintln(v.w, text)
+	}
+}
+
+// Close ends the showing.
+func (v *GlideinView) Close() { v.region.Clear() }

@@ -1,0 +1,43 @@
+package progress
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// A Step is how far a run is, as a line of JSON says it.
+type Step struct {
+	Time        time.Time       `json:"time"`
+	Run         corral.RunID    `json:"run"`
+	State       corral.RunState `json:"state"`
+	Reason      string          `json:"reason,omitempty"`      // why it failed, or gets no further
+	Tasks       corral.RunTasks `json:"tasks"`                 // how many do what
+	ExpectedEnd time.Time       `json:"expected_end,omitzero"` // of a run that goes on, if anybody can say
+}
+
+// NewJSON returns a view that writes a Step to w, in a line of its own, whenever something of it but times changes.
+func NewJSON(w io.Writer) View { return &steps{enc: json.NewEncoder(w)} }
+
+type steps struct {
+	enc  *json.Encoder
+	last Step
+}
+
+func (s *steps) Show(_ context.Context, r corral.Run, now time.Time) {
+	next := Step{Run: r.ID, State: r.State, Reason: r.Reason, Tasks: r.Tasks}
+	if next == s.last {
+		return
+	}
+	s.last = next
+	next.Time = now.UTC().Truncate(time.Millisecond)
+	if !r.State.Over() {
+		next.ExpectedEnd = r.ExpectedEnd
+	}
+	_ = s.enc.Encode(next)
+}
+
+func (s *steps) Close() {}

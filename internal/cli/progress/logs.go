@@ -1,0 +1,118 @@
+package progress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/retry"
+)
+
+// outputWait is how long corrald may take to answer that there is nothing new.
+const outputWait = 30 * time.Second
+
+// Outputs has show told of all that the tasks of a run print, from the beginning, until the run is over.
+func Outputs(ctx context.Context, cl *api.Client, id corral.RunID, show func(api.OutputPiece) error) error {
+	var since api.OutputPlace
+	for {
+		out, err := cl.RunOutput(ctx, id, since, outputWait)
+		if err != nil {
+			return err
+		}
+		ctx = retry.Patiently(ctx) // from the first answer on
+		for _, piece := range out.Pieces {
+			if err := show(piece); err != nil {
+				return err
+			}
+		}
+		if out.Over {
+			return nil
+		}
+		since = out.Next
+	}
+}
+
+// A Merged writes what several tasks print as one text. Where it is another's than before, a line says whose.
+type Merged struct {
+	W    io.Writer
+	last string // head
+	open bool   // the last line is not at its end
+}
+
+// Show writes a piece.
+func (m *Merged) Show(p api.OutputPiece) error {
+	var b strings.Builder
+	if head := headOf(p); head != m.last {
+		if m.open {
+			b.WriteByte('\n')
+		}
+		b.WriteString(head + "\n")
+		m.last = head
+	}
+	b.WriteString(p.Text)
+	m.open = !strings.HasSuffix(p.Text, "\n")
+	_, err := io.WriteString(m.W, b.String())
+	return err
+}
+
+// headOf says whose a piece is.
+func headOf(p api.OutputPiece) string {
+	head := "==> " + oneLine.Replace(Inert(p.Task))
+	if p.Attempt > 1 {
+		head += fmt.Sprintf(", attempt %d", p.Attempt)
+	}
+	if p.Stream == "stderr" {
+		head += ", stderr"
+	}
+	return head + " <=="
+}
+
+// A TaskLog is a file of a task of a run: stdout or stderr.
+type TaskLog struct {
+	Run        corral.RunID
+	Task, File string
+}
+
+// Log writes a file of a task as it grows, until its attempt is over: then the task has a record. A file that is not
+// there yet is waited for; that of a task which will not begin any more is not found.
+func Log(ctx context.Context, cl *api.Client, of TaskLog, w io.Writer) error {
+	for read := int64(0); ; {
+		part := api.LogPart{File: of.File, After: read, Wait: outputWait}
+		b, err := cl.RunTaskLog(ctx, of.Run, of.Task, part)
+		if err == nil && len(b) > 0 {
+			read += int64(len(b))
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil && !notThere(err) {
+			return err
+		}
+		r, errRun := cl.Run(ctx, of.Run)
+		if errRun != nil {
+			return errRun
+		}
+		_, errRecord := cl.RunTaskLog(ctx, of.Run, of.Task, api.LogPart{File: "record.json"})
+		if errRecord == nil || r.State.Over() { // what came between the two answers is asked for once more
+			part.Wait = 0
+			last, errLast := cl.RunTaskLog(ctx, of.Run, of.Task, part)
+			if errLast != nil {
+				return errLast
+			}
+			_, errLast = w.Write(last)
+			return errLast
+		}
+	}
+}
+
+// notThere reports whether corrald says that a file is not there.
+func notThere(err error) bool {
+	none, ok := errors.AsType[*api.Problem](err)
+	return ok && none.Kind == corral.NotFound && none.Place == "file"
+}

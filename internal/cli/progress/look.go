@@ -1,0 +1,114 @@
+package progress
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Look says what may be drawn. Its zero value is plain text that is written once.
+type Look struct {
+	Width  func() int // of the terminal, in characters; nil: it is none
+	Colour bool
+}
+
+// Live reports whether what was drawn may be drawn over.
+func (l Look) Live() bool { return l.Width != nil }
+
+// plainWidth is how wide pictures are where there is no terminal.
+const plainWidth = 80
+
+// Columns is how many characters fit on a line: of a terminal one less than it has, because its last column makes some
+// of them wrap.
+func (l Look) Columns() int {
+	if l.Width == nil {
+		return plainWidth
+	}
+	return max(l.Width()-1, 1)
+}
+
+// A Colour is the number of a terminal's SGR colour or weight; the terminal's theme says what it is.
+type Colour string
+
+// The colours that are used; inks are for telling things of one sort apart.
+const (
+	Plain Colour = ""
+	Bold  Colour = "1"
+	Faint Colour = "2"
+	Good  Colour = "32"
+	Bad   Colour = "31"
+	Note  Colour = "33"
+)
+
+var inks = []Colour{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
+
+// A Span is a piece of a line in one colour.
+type Span struct {
+	Colour Colour
+	Text   string
+}
+
+// Inert is text that no terminal obeys, whoever wrote it: it has an escape such as \x1b in place of each character that
+// moves the cursor, changes colours or turns the direction of writing. Line ends and tabs stay.
+func Inert(text string) string {
+	text = strings.ToValidUTF8(text, string(unicode.ReplacementChar))
+	if !strings.ContainsFunc(text, steers) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if steers(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// steers reports whether a terminal obeys a character, or may.
+func steers(r rune) bool {
+	if ' ' <= r && r <= '~' {
+		return false
+	}
+	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// oneLine is inert text without line ends.
+var oneLine = strings.NewReplacer("\n", " ", "\t", " ")
+
+// Line joins spans, whose texts it makes inert, and puts them on one line. On a terminal what does not fit is cut off,
+// and it shows that.
+func (l Look) Line(spans ...Span) string {
+	for i, s := range spans {
+		spans[i].Text = oneLine.Replace(Inert(s.Text))
+	}
+	room, long := l.room(spans)
+	var b strings.Builder
+	for _, s := range spans {
+		text := []rune(s.Text)
+		text = text[:min(len(text), room)]
+		room -= len(text)
+		if l.Colour && s.Colour != Plain && len(text) > 0 {
+			b.WriteString("\x1b[" + string(s.Colour) + "m" + string(text) + "\x1b[0m")
+		} else {
+			b.WriteString(string(text))
+		}
+	}
+	if long {
+		b.WriteString("…")
+	}
+	return b.String()
+}
+
+// room returns how many characters of spans are written, and whether that is not all of them.
+func (l Look) room(spans []Span) (n int, long bool) {
+	for _, s := range spans {
+		n += utf8.RuneCountInString(s.Text)
+	}
+	if l.Live() && n > l.Columns() {
+		return l.Columns() - 1, true
+	}
+	return n, false
+}

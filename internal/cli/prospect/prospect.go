@@ -1,0 +1,228 @@
+// Package prospect says what would come of an ensemble: which workflows an algorithm would complete with a budget by a
+// deadline, on which machines, and why not others. It plays the algorithm on what is asked for, once.
+package prospect
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/dpds"
+	"github.com/corral-pilot/corral/plan/planner/rehearsal"
+	"github.com/corral-pilot/corral/plan/planner/spss"
+	"github.com/corral-pilot/corral/plan/sim/cloud"
+)
+
+// A Prospect is what would come of an ensemble.
+type Prospect struct {
+	Algorithm    string         `json:"algorithm"`
+	Published    bool           `json:"published,omitempty"` // by the authors' rules
+	Budget       cost.Amount    `json:"budget"`
+	Deadline     corral.Seconds `json:"deadline_s"`
+	Completed    ensemble.Score `json:"completed"`                       // 1 or 0 by priority
+	InTime       ensemble.Score `json:"completed_by_deadline,omitempty"` // where Completed is what a plan admits
+	Cost         cost.Amount    `json:"cost"`
+	PlanCost     *cost.Amount   `json:"plan_cost,omitempty"` // of a static plan
+	WithinBudget bool           `json:"within_budget"`
+	Makespan     corral.Seconds `json:"makespan_s"`
+	Losses
+	Workflows  []Workflow  `json:"workflows"`
+	Machines   []Machine   `json:"vms"`
+	Candidates []Candidate `json:"candidates,omitempty"` // of a rehearsal, the best first
+	Other      *Other      `json:"as_published,omitempty"`
+}
+
+// Other is what the rules of the authors' program would come to in place of ours.
+type Other struct {
+	Completed    ensemble.Score `json:"completed"` // by the deadline, whatever it costs
+	Cost         cost.Amount    `json:"cost"`
+	WithinBudget bool           `json:"within_budget"`
+}
+
+// Losses are attempts at tasks that came to nothing.
+type Losses struct {
+	Killed int            `json:"killed_tasks"` // with their machines
+	Failed int            `json:"failed_tasks"`
+	Lost   corral.Seconds `json:"lost_s"` // that they took
+}
+
+// A Workflow is one of the ensemble, by priority.
+type Workflow struct {
+	Name      string `json:"name"`
+	Tasks     int    `json:"tasks"`
+	Completed bool   `json:"completed"`
+	Reason    string `json:"reason,omitempty"` // why not
+}
+
+// A Machine is one that is held. It is billed from From.
+type Machine struct {
+	Asked corral.Seconds `json:"asked_s"`
+	From  corral.Seconds `json:"from_s"`
+	Ready corral.Seconds `json:"ready_s"`
+	End   corral.Seconds `json:"end_s"`
+	Cost  cost.Money     `json:"cost"`
+}
+
+// A Candidate is what a rehearsal played.
+type Candidate struct {
+	Name      string         `json:"name"`
+	Completed ensemble.Score `json:"completed"`
+	Cost      cost.Amount    `json:"cost"`
+}
+
+// Of plays an ensemble. Errors are of kind Invalid; their places are the flags of Asked.
+func Of(e ensemble.Ensemble, in Asked) (*Prospect, error) {
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	terms, err := in.terms()
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(terms.Unit); err != nil {
+		return nil, err
+	}
+	out := &Prospect{Algorithm: in.Algorithm, Published: in.Published, Budget: in.Budget, Deadline: in.Deadline}
+	s := in.scenario(e, terms)
+	outcome := in.play(s, out)
+	out.Cost = terms.Amount(outcome.Cost)
+	out.WithinBudget = outcome.Cost <= in.Budget.Money
+	out.Makespan = corral.Seconds(outcome.Makespan)
+	out.Losses = Losses{outcome.Killed, outcome.Failed, corral.Seconds(outcome.Lost)}
+	if out.Completed == "" {
+		out.Completed = outcome.Completed
+	}
+	for k, w := range e {
+		done := out.Completed[k] == '1'
+		out.Workflows = append(out.Workflows, Workflow{w.Name, len(w.Tasks), done, reason(done, outcome.Reasons[k])})
+	}
+	if !in.Published && in.Algorithm != Rehearsal {
+		out.Other = in.published(s)
+	}
+	for _, h := range outcome.Held {
+		out.Machines = append(out.Machines, Machine{corral.Seconds(h.Asked), corral.Seconds(h.From),
+			corral.Seconds(h.Ready), corral.Seconds(h.End), terms.Cost(h.End - h.From)})
+	}
+	return out, nil
+}
+
+func reason(done bool, why string) string {
+	if !done && why == "" {
+		return "it was begun, and its tasks did not all end by the deadline"
+	}
+	return why
+}
+
+// play plays the algorithm, and notes what only some have.
+func (in Asked) play(s cloud.Scenario, out *Prospect) cloud.Outcome {
+	switch in.Algorithm {
+	case SPSS:
+		return in.static(s, out)
+	case Rehearsal:
+		all := rehearsal.Choose(rehearsal.Problem{Ensemble: s.Ensemble, Budget: in.Budget.Money,
+			Deadline: time.Duration(in.Deadline), Terms: s.Terms, Machines: s.Machines, Delay: time.Duration(in.Delay),
+			Interval: in.interval(), Once: in.once(), Spread: in.Error, Draws: in.Draws, Seed: in.Seed + 1})
+		for _, c := range all {
+			out.Candidates = append(out.Candidates, Candidate{c.String(), c.Played[0].Completed,
+				cost.Amount{Money: c.Played[0].Cost, Unit: in.Budget.Unit}})
+		}
+		return cloud.Online(s, all[0].Policy)
+	}
+	return cloud.Online(s, in.dynamic(s.Terms))
+}
+
+// published plays the same by the authors' rules.
+func (in Asked) published(s cloud.Scenario) *Other {
+	in.Published = true
+	o := in.play(s, &Prospect{})
+	return &Other{o.Completed, cost.Amount{Money: o.Cost, Unit: in.Budget.Unit}, o.Cost <= in.Budget.Money}
+}
+
+// static plans with SPSS, and plays the plan: to the letter as published, else under its guard. As published what is
+// admitted counts as completed (trap T21).
+func (in Asked) static(s cloud.Scenario, out *Prospect) cloud.Outcome {
+	r := in.spss(s.Terms)
+	p := r.Make(s.Ensemble)
+	out.PlanCost = &cost.Amount{Money: p.Cost, Unit: in.Budget.Unit}
+	g := spss.NewGuard(r, s.Ensemble, p)
+	g.Interval = cmp.Or(in.interval(), g.Interval)
+	switch {
+	case in.lacks(guarded):
+	case in.Error.Law != "":
+		return cloud.Online(s, g.Shared())
+	default:
+		return cloud.Online(s, g)
+	}
+	o := cloud.Bound(s, p)
+	if in.Published {
+		out.Completed, out.InTime = ensemble.ScoreOf(p.Admitted), o.Completed
+	}
+	return o
+}
+
+// dynamic returns the rules of SPDS, DPDS or WA-DPDS.
+func (in Asked) dynamic(terms ensemble.Terms) dpds.Rules {
+	of := dpds.Default
+	if in.Published {
+		of = dpds.Published
+	}
+	r := of(in.Budget.Money, time.Duration(in.Deadline), terms)
+	r.Fixed, r.Aware = in.Algorithm == SPDS, in.Algorithm == WADPDS
+	r.Once, r.Ends = in.once(), in.Resource == Pilots
+	set(&r.High, in.High)
+	set(&r.Low, in.Low)
+	set(&r.Scaling, in.Scaling)
+	r.Interval = cmp.Or(in.interval(), r.Interval)
+	set(&r.Margin, in.Margin)
+	r.Fixes = in.fixes(r.Fixes)
+	return r
+}
+
+// interval is the time between two decisions: ninety seconds as published, less where the deadline is near; 0: as
+// published.
+func (in Asked) interval() time.Duration {
+	switch {
+	case in.Interval != nil:
+		return *in.Interval
+	case in.Published:
+		return 0
+	}
+	return min(90*time.Second, max(2*time.Second, time.Duration(in.Deadline)/100))
+}
+
+// spss returns the rules of SPSS.
+func (in Asked) spss(terms ensemble.Terms) spss.Rules {
+	of := spss.Default
+	if in.Published {
+		of = spss.Published
+	}
+	r := of(in.Budget.Money, time.Duration(in.Deadline), terms)
+	set(&r.Alpha, in.Alpha)
+	if !in.lacks(delayed) {
+		r.Delay = time.Duration(in.Delay)
+	}
+	switch in.Tie {
+	case "first":
+		r.Tie = spss.First
+	case "last":
+		r.Tie = spss.Last
+	}
+	if in.BudgetTest != "" {
+		r.Below = in.BudgetTest == LessThan
+	}
+	if in.FitTest != "" {
+		r.Strict = in.FitTest == LessThan
+	}
+	if r.Strict && r.Tie == spss.Tightest {
+		r.Tie = spss.Last // the trees know what fits exactly only
+	}
+	return r
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}

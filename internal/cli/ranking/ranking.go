@@ -1,0 +1,255 @@
+// Package ranking says which sites can run a workflow and in which order they should be asked: for each site whether it
+// is viable, and if not the first thing that it lacks; how long the workflow takes there with so many cpus, what it
+// costs, and how long a pilot waits, with how much is known of that. Costs and choice are package selection's.
+//
+// How fast a site's hosts are is learned from runs (profile.Speeds): a site at which tasks took 1.25 times as long as
+// tasks of the same kinds elsewhere has a rate of 0.8 for each cpu. Nothing else of a site's rate is known beforehand:
+// clocks say little of what a program gets done, and sites do not say theirs.
+//
+// It ranks whole sites for a whole workflow, before there are pilots. A plan (package planner) says how many pilots of
+// which shape, and when.
+package ranking
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/selection"
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+// By is what sites are ranked by.
+type By string
+
+// What a ranking goes by.
+const (
+	Time By = "time" // the wait, and the time that the workflow takes
+	Cost By = "cost" // what is billed; of equal ones by time
+)
+
+// Asked is what is to be run, and how.
+type Asked struct {
+	Work plan.Work
+	CPUs int // at once
+	By   By
+}
+
+// A Site is one of those that are ranked, with the waits that were seen there, and how fast its hosts were.
+type Site struct {
+	corral.Site
+	Waits []corral.Wait
+	Speed profile.Speed // beside the others; its Factor is 0 if nothing is known, which counts as 1
+}
+
+// A Rank is what is said of a site.
+type Rank struct {
+	Site   string            `json:"site"`
+	Viable bool              `json:"viable"`
+	Lacks  string            `json:"lacks,omitempty"` // the first thing that is missing
+	Queue  string            `json:"queue,omitempty"`
+	Items  []selection.Item  `json:"items,omitempty"` // what the workflow takes there, in seconds
+	Takes  corral.Seconds    `json:"takes_s"`         // their sum
+	Speed  float64           `json:"speed,omitempty"` // runtimes are divided by it there; absent: not known
+	Kinds  int               `json:"kinds,omitempty"` // of tasks that it was learned from
+	Wait   queueing.Expected `json:"wait"`
+	Cost   *cost.Amount      `json:"cost,omitempty"` // absent: it is by the host, and what a host has is not known
+
+	walltime time.Duration // that pilots ask for: as long as it takes, or as the queue allows
+}
+
+// Of ranks sites, the best first; those that are not viable come last, by name. A site of which no wait is known is
+// taken to be as slow as the slowest of the others. Errors are of kind Invalid.
+func Of(in Asked, sites []Site, now time.Time) ([]Rank, error) {
+	if in.CPUs < 1 {
+		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
+	}
+	if most := in.requires().node.CPUs; in.CPUs < most {
+		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "a task needs %d cpus, and %d are fewer", most, in.CPUs)
+	}
+	if in.By != Time && in.By != Cost {
+		return nil, corral.ErrorAt(corral.Invalid, "--by", "%.40q is neither %s nor %s", in.By, Time, Cost)
+	}
+	ranks := []Rank{}
+	for _, s := range sites {
+		r, err := in.at(s)
+		if err != nil {
+			return nil, err
+		}
+		pilot := queueing.Shape{Queue: r.Queue, CPUs: in.CPUs, Walltime: r.walltime}
+		if r.Wait = queueing.Expect(s.Waits, pilot, now, 0); s.Batch == "fork" {
+			r.Wait = queueing.Expected{Source: "no queue"}
+		}
+		ranks = append(ranks, r)
+	}
+	var slowest corral.Seconds
+	for _, r := range ranks {
+		if r.Viable {
+			slowest = max(slowest, r.Wait.Wait)
+		}
+	}
+	for i := range ranks {
+		if ranks[i].Wait.Source == queueing.SourceGuess {
+			ranks[i].Wait.Wait = slowest
+		}
+	}
+	if err := in.comparable(ranks); err != nil {
+		return nil, err
+	}
+	return in.ordered(ranks), nil
+}
+
+// comparable refuses to compare amounts of different units, and sites of which the cost is not known.
+func (in Asked) comparable(ranks []Rank) error {
+	var first *Rank
+	for i := range ranks {
+		r := &ranks[i]
+		switch {
+		case in.By != Cost || !r.Viable:
+		case r.Cost == nil:
+			return corral.ErrorAt(corral.Invalid, "--by",
+				"what %s costs is not known: probe it, or leave it out by --site", r.Site)
+		case first == nil:
+			first = r
+		case r.Cost.Unit != first.Cost.Unit:
+			return corral.ErrorAt(corral.Invalid, "--by", "%s costs %s and %s %s, which cannot be compared: name "+
+				"sites of one unit by --site", first.Site, first.Cost.Unit, r.Site, r.Cost.Unit)
+		}
+	}
+	return nil
+}
+
+// ordered selects the best, then the best of the others, and so on.
+func (in Asked) ordered(left []Rank) (order []Rank) {
+	slices.SortStableFunc(left, func(a, b Rank) int { return cmp.Compare(a.Site, b.Site) })
+	for {
+		affinities := make([]float64, len(left))
+		for i, r := range left {
+			affinities[i] = in.affinity(r)
+		}
+		best := selection.Select(affinities)
+		if best == selection.None {
+			return append(order, left...)
+		}
+		order, left = append(order, left[best]), slices.Delete(slices.Clone(left), best, best+1)
+	}
+}
+
+// affinity is the higher the sooner the workflow is done, or the less is billed; a site that is not viable has none.
+func (in Asked) affinity(r Rank) float64 {
+	if !r.Viable {
+		return math.Inf(-1)
+	}
+	seconds := float64(r.Wait.Wait+r.Takes) / float64(time.Second)
+	if in.By == Cost {
+		return -(r.Cost.Money.Units() + 1e-12*seconds)
+	}
+	return -seconds
+}
+
+// at says what the workflow comes to at a site.
+func (in Asked) at(s Site) (r Rank, err error) {
+	r.Site = s.Name
+	r.Speed, r.Kinds = s.Speed.Factor, s.Speed.Shared
+	task, speed := in.requires(), cmp.Or(s.Speed.Factor, 1)
+	queue, lacks := in.queue(s.Site, task.node)
+	if r.Queue = queue.Name; lacks != "" {
+		r.Lacks = lacks
+		return r, nil
+	}
+	offers := []selection.Capability{
+		{Consumable: selection.Consumable{Type: "cpu-seconds"}, Rate: speed * min(float64(in.CPUs), task.width)}}
+	if task.work > 0 {
+		r.Items, err = selection.Bill(offers, []selection.Requirement{
+			{Consumable: selection.Consumable{Type: "cpu-seconds"}, Amount: task.work}})
+		if err != nil {
+			return r, err
+		}
+	}
+	r.walltime = time.Duration(queue.MaxWalltime)
+	r.Takes = corral.Seconds(time.Duration(selection.Cost(r.Items) * float64(time.Second)).Round(time.Millisecond))
+	if takes := time.Duration(r.Takes); r.walltime == 0 || takes < r.walltime {
+		r.walltime = takes
+	}
+	longest := time.Duration(float64(task.longest) / speed).Round(time.Millisecond)
+	if queue.MaxWalltime > 0 && longest > time.Duration(queue.MaxWalltime) {
+		r.Lacks = fmt.Sprintf("walltime: a task takes %s, and queue %s ends jobs after %s", longest, queue.Name,
+			time.Duration(queue.MaxWalltime))
+		return r, nil
+	}
+	tariff, err := cost.ParseTariff(s.Price, s.Billing)
+	if err != nil {
+		return r, err
+	}
+	r.Viable = true
+	if tariff.Rate.Per == cost.HostHour && queue.CPUs == 0 {
+		return r, nil
+	}
+	hosts := (in.CPUs + max(1, queue.CPUs) - 1) / max(1, queue.CPUs)
+	held := cost.Holding{Hosts: hosts, CPUs: in.CPUs, Held: time.Duration(r.Takes)}
+	_, billed := tariff.Rate.Charge(held, tariff.Billing)
+	r.Cost = &cost.Amount{Money: billed, Unit: tariff.Rate.Unit}
+	return r, nil
+}
+
+// A load is what a workflow requires.
+type load struct {
+	node    corral.Resources // of one node, for the largest task in each respect
+	work    float64          // cpu-seconds
+	width   float64          // cpus that it can use at once in the mean: work by the critical path
+	longest time.Duration    // task
+}
+
+// requires adds a workflow up. What it can use at once is known in the mean only: a plan looks at its levels.
+func (in Asked) requires() (l load) {
+	for _, t := range in.Work.Tasks {
+		l.node.CPUs = max(l.node.CPUs, t.Needs.CPUs, 1)
+		l.node.MemoryMiB, l.node.GPUs = max(l.node.MemoryMiB, t.Needs.MemoryMiB), max(l.node.GPUs, t.Needs.GPUs)
+		l.work += float64(max(1, t.Needs.CPUs)) * t.Runtime.Seconds()
+		l.longest = max(l.longest, t.Runtime)
+	}
+	l.width = max(1, l.work/max(1e-3, in.Work.Graph.CriticalPath(in.Work.Runtimes()).Seconds()))
+	return l
+}
+
+// queue is the site's own queue, or its default one, and why no pilot for the workflow can be had there; empty: one
+// can, as far as is known.
+func (in Asked) queue(s corral.Site, node corral.Resources) (q corral.SiteQueue, lacks string) {
+	switch {
+	case s.State != corral.SiteReady:
+		return q, fmt.Sprintf("the site: it is %s", s.State)
+	case s.Trouble.Why != "":
+		return q, "the site: " + s.Lack().Why
+	case s.Facts == nil || len(s.Facts.Queues) == 0:
+		return corral.SiteQueue{Name: s.Queue}, ""
+	}
+	q, known := s.Facts.In(s.Queue)
+	if !known {
+		return q, fmt.Sprintf("the queue: there is no %q", s.Queue)
+	}
+	if q.Closed != "" {
+		return q, "the queue: " + q.Closed
+	}
+	for _, limit := range []struct {
+		what        string
+		needs, most int
+	}{
+		{"cpus: a task needs %d, and the largest node has %d", node.CPUs, q.CPUs},
+		{"memory: a task needs %d MiB, and the largest node has %d", node.MemoryMiB, q.MemoryMiB},
+		{"cpus: %d are asked for, and the queue has %d", in.CPUs, q.CPUs * q.Nodes},
+	} {
+		if limit.most > 0 && limit.needs > limit.most {
+			return q, fmt.Sprintf(limit.what, limit.needs, limit.most)
+		}
+	}
+	if node.GPUs > q.GPUs {
+		return q, fmt.Sprintf("gpus: a task needs %d, and the largest node has %d", node.GPUs, q.GPUs)
+	}
+	return q, ""
+}

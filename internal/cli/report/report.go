@@ -1,0 +1,210 @@
+// Package report writes what a plan predicted, and what became of it, as one page of HTML that needs nothing else:
+// tables, and pictures as SVG within it.
+//
+// Of makes a Report of what corrald knows; it is pure, and also what scripts read as JSON. Write lays it out. Times
+// count from the plan's beginning. What is not known is left out, never 0.
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/cli/plot"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+)
+
+// Facts are what corrald knows of a plan.
+type Facts struct {
+	Plan      corral.Plan
+	Schedule  []plan.Placement // only if it lies apart from the plan's document
+	Revisions []corral.Revision
+	Glideins  []corral.Glidein // with the plan's label, deleted ones too
+	Run       *corral.Run      // the latest with the plan's label; nil: none
+	Tasks     []api.Task       // of Run
+	Ledgers   []api.Ledger     // of the sites of the plan's pilots, as far as they are known
+	Now       time.Time
+}
+
+// A Report puts what a plan predicted beside what happened.
+type Report struct {
+	Plan      corral.PlanID     `json:"plan_id"`
+	Document  *plan.Plan        `json:"plan"`
+	State     corral.PlanState  `json:"state"`
+	Made      time.Time         `json:"created_at"`
+	Run       corral.RunID      `json:"run_id,omitempty"`
+	RunState  corral.RunState   `json:"run_state,omitempty"`
+	Actual    *Actual           `json:"actual,omitempty"` // once the run is over
+	Kinds     []Kind            `json:"kinds,omitempty"`  // by planned time, the most first
+	Revisions []corral.Revision `json:"revisions,omitempty"`
+
+	taken plot.Actual
+}
+
+// Actual is what a plan's run came to.
+type Actual struct {
+	Makespan  corral.Seconds `json:"makespan_s"` // from the plan's beginning to the run's end
+	CoreHours float64        `json:"core_hours"` // held by the plan's pilots
+	Cost      *cost.Amount   `json:"cost"`       // billed; null: unknown
+}
+
+// A Kind compares the tasks of one transformation that are done with what was planned for them.
+type Kind struct {
+	Name    string         `json:"kind"`
+	Tasks   int            `json:"tasks"`
+	Planned corral.Seconds `json:"planned_mean_s"`
+	Took    corral.Seconds `json:"actual_mean_s"`
+	Ratio   *float64       `json:"ratio"`      // sum of actual ÷ sum of planned times; null: nothing was planned
+	Off     corral.Seconds `json:"mean_off_s"` // mean of the tasks' differences, whichever was longer
+}
+
+// Of makes the report. A plan that has neither pilots nor a nearest plan is a Conflict error.
+func Of(f Facts) (*Report, error) {
+	document, err := Document(f.Plan)
+	if err != nil {
+		return nil, err
+	}
+	if !document.Whole() {
+		document.Schedule = f.Schedule
+	}
+	r := &Report{Plan: f.Plan.ID, Document: document, State: f.Plan.State, Made: f.Plan.CreatedAt,
+		Revisions: f.Revisions}
+	if f.Run == nil {
+		return r, nil
+	}
+	r.Run, r.RunState = f.Run.ID, f.Run.State
+	if !f.Run.State.Over() || f.Plan.BeganAt.IsZero() {
+		return r, nil
+	}
+	held := Held(f.Glideins, f.Plan.BeganAt, f.Now)
+	r.Actual = &Actual{Makespan: since(f.Plan.BeganAt, f.Run.EndedAt), CoreHours: CoreHours(held),
+		Cost: billed(f.Plan.ID, document.Cost.Unit, f.Ledgers)}
+	r.taken = plot.Actual{Held: plot.Sum(held), Busy: plot.Sum(used(f, document))}
+	for _, rev := range f.Revisions {
+		mark := plot.Mark{At: since(f.Plan.BeganAt, rev.At), Text: fmt.Sprint(rev.Number)}
+		r.taken.Marks = append(r.taken.Marks, mark)
+	}
+	r.Kinds = kinds(f.Tasks, document)
+	return r, nil
+}
+
+// Document reads a plan's document. Of one whose goal is out of reach it is the nearest plan, if there is one;
+// otherwise a Conflict error.
+func Document(row corral.Plan) (*plan.Plan, error) {
+	var document plan.Plan
+	if err := json.Unmarshal(row.Document, &document); err != nil {
+		return nil, fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	switch near := document.Nearest; {
+	case document.Feasible:
+		return &document, nil
+	case near == nil:
+		return nil, corral.ErrorAt(corral.Conflict, "plan", "its goal is out of reach, and no nearest plan is known")
+	default:
+		near.Workflow, near.Goal = document.Workflow+" (nearest plan)", document.Goal
+		return near, nil
+	}
+}
+
+// since is a time after the plan's beginning.
+func since(began, at time.Time) corral.Seconds { return corral.Seconds(max(0, at.Sub(began))) }
+
+// Held is what the attempts of glideins held, until now where they still do.
+func Held(glideins []corral.Glidein, began, now time.Time) (all []plot.Span) {
+	for _, g := range glideins {
+		for _, a := range g.Attempts {
+			end := a.EndedAt
+			if a.Live() {
+				end = now
+			}
+			if !a.StartedAt.IsZero() {
+				all = append(all, plot.Span{From: since(began, a.StartedAt), To: since(began, end),
+					CPUs: g.Hosts * g.CPUs})
+			}
+		}
+	}
+	return all
+}
+
+// CoreHours is what spans sum to.
+func CoreHours(spans []plot.Span) (sum float64) {
+	for _, s := range spans {
+		sum += float64(s.CPUs) * max(0, time.Duration(s.To-s.From).Hours())
+	}
+	return sum
+}
+
+// used is what the tasks used in their last execution; corrald keeps no times of those before.
+func used(f Facts, document *plan.Plan) (all []plot.Span) {
+	cpus := make(map[string]int, len(document.Schedule))
+	for _, at := range document.Schedule {
+		cpus[at.ID] = at.UsedCPUs()
+	}
+	for _, t := range f.Tasks {
+		if !t.StartedAt.IsZero() && !t.EndedAt.IsZero() {
+			all = append(all, plot.Span{From: since(f.Plan.BeganAt, t.StartedAt),
+				To: since(f.Plan.BeganAt, t.EndedAt), CPUs: max(1, cpus[t.ID])})
+		}
+	}
+	return all
+}
+
+// billed is what the plan was charged at all sites, nil if one of them counts in another unit or none is known.
+func billed(id corral.PlanID, unit cost.Unit, ledgers []api.Ledger) *cost.Amount {
+	var sum *cost.Amount
+	for _, l := range ledgers {
+		for _, line := range l.Plans {
+			switch {
+			case line.Plan != id:
+			case l.Unit != unit:
+				return nil
+			case sum == nil:
+				sum = &cost.Amount{Money: line.Billed, Unit: unit}
+			default:
+				sum.Money = sum.Money.Plus(line.Billed)
+			}
+		}
+	}
+	return sum
+}
+
+// kinds compares what tasks took with the times that the plan's schedule gave them.
+func kinds(tasks []api.Task, document *plan.Plan) (all []Kind) {
+	planned := make(map[string]plan.Placement, len(document.Schedule))
+	for _, at := range document.Schedule {
+		planned[at.ID] = at
+	}
+	index := map[string]int{}
+	for _, t := range tasks {
+		at, ok := planned[t.ID]
+		if !ok || t.State != corral.TaskDone || t.StartedAt.IsZero() || t.EndedAt.IsZero() {
+			continue
+		}
+		k, known := index[at.Kind]
+		if !known {
+			k, index[at.Kind] = len(all), len(all)
+			all = append(all, Kind{Name: at.Kind})
+		}
+		took, want := corral.Seconds(t.EndedAt.Sub(t.StartedAt)), at.End-at.Start
+		all[k].Tasks++
+		all[k].Planned += want
+		all[k].Took += took
+		all[k].Off += max(took-want, want-took)
+	}
+	slices.SortStableFunc(all, func(a, b Kind) int { return cmp.Compare(b.Planned, a.Planned) })
+	for i := range all {
+		k := &all[i]
+		if k.Planned > 0 {
+			ratio := float64(k.Took) / float64(k.Planned)
+			k.Ratio = &ratio
+		}
+		n := corral.Seconds(k.Tasks)
+		k.Planned, k.Took, k.Off = k.Planned/n, k.Took/n, k.Off/n
+	}
+	return all
+}

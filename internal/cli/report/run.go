@@ -1,0 +1,337 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/cli/plot"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// RunFacts are what corrald knows of a run. Of each task only its last execution is known.
+type RunFacts struct {
+	Run      corral.Run
+	Flow     *workflow.Workflow // as it was run; once the run is over, with what was measured of tasks that are done
+	Tasks    []api.Task
+	Glideins []corral.Glidein // of the run's cluster, deleted ones too
+	Plan     *Report          // of the plan that the run's label names; nil: none
+	Now      time.Time
+}
+
+// A RunReport says what became of a run. Times count from the run's creation.
+type RunReport struct {
+	Run      corral.RunID      `json:"run_id"`
+	Workflow string            `json:"workflow"` // its name
+	State    corral.RunState   `json:"state"`
+	Reason   string            `json:"reason,omitempty"` // why it failed, or gets no further
+	Begun    time.Time         `json:"created_at"`
+	Span     corral.Seconds    `json:"span_s"` // until its end, or now
+	Tasks    corral.RunTasks   `json:"tasks"`
+	Workers  int               `json:"workers"`   // that ran tasks of it
+	PeakCPUs int               `json:"peak_cpus"` // most that pilots held at once
+	Spent    Spent             `json:"spent"`
+	Kinds    []Measured        `json:"kinds"`            // those that took most time first
+	Report   *corral.RunReport `json:"report,omitempty"` // once it is over
+	Plan     *Report           `json:"plan,omitempty"`   // what was predicted
+
+	figures []plot.Figure // what ran where, cpus, and tasks that waited for one
+}
+
+// Spent is where the time went that as many cpus have as pilots ever held at once, from the run's creation to its end,
+// in cpu-seconds. What other runs of the cluster used counts as idle or dispatch, and so do earlier attempts at a task.
+type Spent struct {
+	Running  corral.Seconds `json:"running_s"`  // tasks
+	Dispatch corral.Seconds `json:"dispatch_s"` // held, and idle while a task was ready for each of them
+	Idle     corral.Seconds `json:"idle_s"`     // held, and no task was ready for them
+	Waiting  corral.Seconds `json:"waiting_s"`  // not held yet, or no longer, while a task was ready for each of them
+	Unneeded corral.Seconds `json:"unneeded_s"` // not held, and no task was ready for them
+}
+
+// Measured is what the tasks of one transformation took, those that ran.
+type Measured struct {
+	Name        string         `json:"kind"`
+	Tasks       int            `json:"tasks"`  // that ran to an end
+	Failed      int            `json:"failed"` // of these
+	Sum         corral.Seconds `json:"sum_s"`
+	Mean        corral.Seconds `json:"mean_s"`
+	Most        corral.Seconds `json:"max_s"`        // of one
+	CPU         corral.Seconds `json:"cpu_s"`        // processor time of all of them
+	MemoryBytes int64          `json:"memory_bytes"` // largest resident set of one
+	Read        int64          `json:"read_bytes"`   // all of them together
+	Written     int64          `json:"written_bytes"`
+}
+
+// A stay is how long a task was ready, and then ran. One that has not begun is ready until the run's end.
+type stay struct {
+	plot.Span        // while it ran; empty: it has not begun
+	worker    string // its id
+	kind      string // the task's transformation
+	ready     corral.Seconds
+	running   bool // it has not ended
+}
+
+// OfRun makes the report of a run. Tasks and flow are of the same workflow.
+func OfRun(f RunFacts) *RunReport {
+	r := &RunReport{Run: f.Run.ID, Workflow: f.Run.Workflow, State: f.Run.State, Reason: f.Run.Reason,
+		Begun: f.Run.CreatedAt, Tasks: f.Run.Tasks, Report: f.Run.Report, Plan: f.Plan}
+	r.Span = since(f.Run.CreatedAt, f.Now)
+	if f.Run.State.Over() {
+		r.Span = since(f.Run.CreatedAt, f.Run.EndedAt)
+	}
+	all := stays(f, r.Span)
+	for _, x := range all {
+		r.Span = max(r.Span, x.To) // clocks of workers differ
+	}
+	var busy, ready, wanted []plot.Span
+	var begun []stay
+	workers := map[string]bool{}
+	for _, x := range all {
+		w := plot.Span{From: x.ready, To: x.From, CPUs: x.CPUs}
+		if x.worker == "" {
+			w.To = r.Span
+		} else {
+			begun, busy, workers[x.worker] = append(begun, x), append(busy, x.Span), true
+		}
+		wanted = append(wanted, w)
+		ready = append(ready, plot.Span{From: w.From, To: w.To, CPUs: 1})
+	}
+	h, b := plot.Sum(heldBy(f, begun, r.Span)), plot.Sum(busy)
+	r.Workers, r.PeakCPUs, r.Kinds = len(workers), int(h.Peak()), measured(f)
+	r.Spent = spentOf(h, b, plot.Sum(wanted), r.Span)
+	r.figures = []plot.Figure{
+		ganttOf(r, begun),
+		plot.Staircase{Title: "Cpus", Since: "the run's beginning", Held: h, Busy: b},
+		plot.Queue{Title: "Tasks that waited for a cpu", Ready: plot.Sum(ready), End: r.Span},
+	}
+	return r
+}
+
+// stays are those of tasks that were ready, by when they began.
+func stays(f RunFacts, end corral.Seconds) (all []stay) {
+	index := make(map[string]int, len(f.Flow.Tasks)) // :: id → task
+	for i := range f.Flow.Tasks {
+		index[f.Flow.Tasks[i].ID] = i
+	}
+	ended := make([]corral.Seconds, len(f.Flow.Tasks)) // :: task → end
+	for _, t := range f.Tasks {
+		if i, ok := index[t.ID]; ok && !t.EndedAt.IsZero() {
+			ended[i] = since(f.Run.CreatedAt, t.EndedAt)
+		}
+	}
+	for _, t := range f.Tasks {
+		i, known := index[t.ID]
+		ran := !t.StartedAt.IsZero() && (t.EndedAt.IsZero() || t.EndedAt.After(f.Run.CreatedAt)) // not for another run
+		if !known || !ran && t.State != corral.TaskReady {
+			continue
+		}
+		x := stay{kind: kindOf(&f.Flow.Tasks[i])}
+		x.CPUs = max(1, f.Flow.Tasks[i].CPUs)
+		for _, p := range f.Flow.Graph.Parents(i) {
+			x.ready = max(x.ready, ended[p])
+		}
+		if ran {
+			x.worker, x.running = t.Worker, t.EndedAt.IsZero()
+			x.From, x.To = since(f.Run.CreatedAt, t.StartedAt), end
+			if !x.running {
+				x.To = since(f.Run.CreatedAt, t.EndedAt)
+			}
+			x.ready = min(x.ready, x.From)
+		}
+		all = append(all, x)
+	}
+	slices.SortStableFunc(all, func(a, b stay) int { return cmp.Compare(a.From, b.From) })
+	return waiting(f, all)
+}
+
+// waiting takes tasks for ready that a worker has and has no cpu for: which of them run, it alone knows, and mostly it
+// is those that it has had for longest. Only of workers of known pilots it is known how many cpus they have.
+func waiting(f RunFacts, all []stay) []stay {
+	cpus := make(map[string]int) // :: tag → cpus of a worker
+	for _, g := range f.Glideins {
+		for _, a := range g.Attempts {
+			cpus[a.Tag] = g.CPUs
+		}
+	}
+	used := make(map[string]int) // :: worker → cpus
+	for i := range all {
+		x := &all[i]
+		tag, _, _ := strings.Cut(x.worker, "/")
+		if !x.running || cpus[tag] == 0 {
+			continue
+		}
+		if used[x.worker] += x.CPUs; used[x.worker] > cpus[tag] {
+			x.worker, x.running, x.From, x.To = "", false, 0, 0
+		}
+	}
+	return all
+}
+
+// kindOf is the transformation of a task.
+func kindOf(t *workflow.Task) string { return cmp.Or(t.Name, t.ID) }
+
+// heldBy is what pilots held of the run's time. A worker whose pilot is not known held its cpus from its first task to
+// its last.
+func heldBy(f RunFacts, all []stay, end corral.Seconds) (held []plot.Span) {
+	pilots := make(map[string]bool) // :: tag → held something
+	for _, g := range f.Glideins {
+		for _, a := range g.Attempts {
+			if a.StartedAt.IsZero() || !a.EndedAt.IsZero() && a.EndedAt.Before(f.Run.CreatedAt) {
+				continue
+			}
+			s := plot.Span{From: since(f.Run.CreatedAt, a.StartedAt), To: end, CPUs: g.Hosts * g.CPUs}
+			if !a.EndedAt.IsZero() {
+				s.To = min(end, since(f.Run.CreatedAt, a.EndedAt))
+			}
+			if s.To > s.From {
+				held, pilots[a.Tag] = append(held, s), true
+			}
+		}
+	}
+	others := make(map[string][]plot.Span) // :: worker → what ran there
+	for _, x := range all {
+		if tag, _, _ := strings.Cut(x.worker, "/"); !pilots[tag] {
+			others[x.worker] = append(others[x.worker], x.Span)
+		}
+	}
+	for _, spans := range others {
+		levels := plot.Sum(spans)
+		if len(levels) > 0 {
+			held = append(held, plot.Span{From: levels[0].From, To: levels.End(), CPUs: int(levels.Peak())})
+		}
+	}
+	return held
+}
+
+// measured sums up what the tasks of each transformation took.
+func measured(f RunFacts) []Measured {
+	state := make(map[string]*api.Task, len(f.Tasks))
+	for i := range f.Tasks {
+		state[f.Tasks[i].ID] = &f.Tasks[i]
+	}
+	index := map[string]int{}
+	all := []Measured{}
+	for i := range f.Flow.Tasks {
+		w := &f.Flow.Tasks[i]
+		t := state[w.ID]
+		if t == nil || t.StartedAt.IsZero() || !t.EndedAt.After(f.Run.CreatedAt) {
+			continue
+		}
+		k, known := index[kindOf(w)]
+		if !known {
+			k, index[kindOf(w)] = len(all), len(all)
+			all = append(all, Measured{Name: kindOf(w)})
+		}
+		m, took := &all[k], corral.Seconds(max(0, t.EndedAt.Sub(t.StartedAt)))
+		m.Tasks++
+		m.Sum, m.Most = m.Sum+took, max(m.Most, took)
+		if t.State == corral.TaskFailed {
+			m.Failed++
+		}
+		if f.Run.Report == nil { // what the file says of executions is of another run
+			continue
+		}
+		m.CPU += corral.Seconds(w.CPUTime)
+		m.MemoryBytes = max(m.MemoryBytes, w.MemoryBytes)
+		m.Read, m.Written = m.Read+w.ReadBytes, m.Written+w.WrittenBytes
+	}
+	for i := range all {
+		all[i].Mean = all[i].Sum / corral.Seconds(all[i].Tasks)
+	}
+	slices.SortStableFunc(all, func(a, b Measured) int { return cmp.Compare(b.Sum, a.Sum) })
+	return all
+}
+
+// spentOf goes through the time step by step: between two changes of what is held, busy and ready nothing happens.
+func spentOf(held, busy, ready plot.Levels, end corral.Seconds) (s Spent) {
+	var instants []corral.Seconds
+	for _, l := range []plot.Levels{held, busy, ready} {
+		for _, at := range l {
+			instants = append(instants, min(at.From, end))
+		}
+	}
+	instants = append(instants, 0, end)
+	slices.Sort(instants)
+	instants = slices.Compact(instants)
+	peak := held.Peak()
+	var h, b, q cursor
+	for i, at := range instants[:len(instants)-1] {
+		span := float64(instants[i+1] - at)
+		has, runs, waits := h.at(held, at), b.at(busy, at), q.at(ready, at)
+		idle := max(0, has-runs)
+		s.Running += corral.Seconds(runs * span)
+		s.Dispatch += corral.Seconds(min(idle, waits) * span)
+		s.Idle += corral.Seconds((idle - min(idle, waits)) * span)
+		lacking := max(0, peak-max(has, runs))
+		waiting := min(lacking, max(0, runs+waits-max(has, runs)))
+		s.Waiting += corral.Seconds(waiting * span)
+		s.Unneeded += corral.Seconds((lacking - waiting) * span)
+	}
+	return s
+}
+
+// A cursor reads levels at instants that come one after the other.
+type cursor int
+
+func (c *cursor) at(l plot.Levels, at corral.Seconds) float64 {
+	for int(*c) < len(l) && l[*c].From <= at {
+		*c++
+	}
+	if *c == 0 {
+		return 0
+	}
+	return l[*c-1].CPUs
+}
+
+// ganttOf draws each worker's tasks in as many lanes as ran at once there.
+func ganttOf(r *RunReport, all []stay) plot.Gantt {
+	g := plot.Gantt{Title: fmt.Sprintf("Run %d: %s", r.Run, r.Workflow), End: r.Span}
+	for _, k := range r.Kinds {
+		g.Kinds = append(g.Kinds, k.Name)
+	}
+	return lanesOf(g, all)
+}
+
+// lanesOf gives a chart its lanes, and a subtitle that counts them.
+func lanesOf(g plot.Gantt, all []stay) plot.Gantt {
+	kinds := map[string]int{}
+	for i, name := range g.Kinds {
+		kinds[name] = i
+	}
+	names := map[string]string{}      // :: worker → what it is called
+	lanes := map[string][]plot.Lane{} // :: worker → its lanes
+	var order []string                // of workers
+	for _, x := range all {           // by their beginnings
+		if names[x.worker] == "" {
+			names[x.worker] = fmt.Sprintf("worker %d", len(names)+1)
+			order = append(order, x.worker)
+		}
+		kind, known := kinds[x.kind]
+		if !known { // no task of it has ended
+			kind, kinds[x.kind] = len(g.Kinds), len(g.Kinds)
+			g.Kinds = append(g.Kinds, x.kind)
+		}
+		of := lanes[x.worker]
+		k := slices.IndexFunc(of, func(l plot.Lane) bool { return l.Bars[len(l.Bars)-1].To <= x.From })
+		if k < 0 {
+			k, of = len(of), append(of, plot.Lane{Name: names[x.worker]})
+		}
+		of[k].Bars = append(of[k].Bars, plot.Bar{From: x.From, To: x.To, Kind: kind})
+		lanes[x.worker] = of
+	}
+	for _, worker := range order {
+		g.Lanes = append(g.Lanes, lanes[worker]...)
+	}
+	g.Subtitle = fmt.Sprintf("%d tasks on %d workers in %s", len(all), len(order), plot.Brief(g.End))
+	if n := len(g.Lanes) - g.Shown(); n > 0 {
+		g.Subtitle += fmt.Sprintf("; %d more lanes are not shown", n)
+	}
+	return g
+}
+
+// Figures are the pictures of the page.
+func (r *RunReport) Figures() []plot.Figure { return r.figures }

@@ -1,0 +1,366 @@
+package condorpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/condor/stream"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/run"
+)
+
+// A keeper keeps one cluster as its row says: it does one step of the life that the row's state asks for, records the
+// result, and waits for the next change of the row or of an attempt, or until its watch has something to do. Every step
+// may be repeated: a corrald that died in the middle of one leaves the row as it was.
+type keeper struct {
+	lg       *slog.Logger
+	cfg      *Config
+	releases *releases
+	row      row
+	dir      folder
+	shared   shared
+	watch    watch // of the goroutine of run alone
+}
+
+// breath is the shortest time between two steps, however much happens at the sites.
+const breath = 100 * time.Millisecond
+
+// run serves the cluster until ctx ends or it is DELETED.
+func (k *keeper) run(ctx context.Context) {
+	for {
+		// Asked for before the step reads the store, so that no change falls between the two.
+		row := k.row.db.Changed(store.Subject{Object: corral.ObjectCluster, ID: int64(k.row.id)})
+		jobs := k.row.db.Changed(store.Subject{Object: corral.ObjectJob})
+		again, over, err := k.step(ctx)
+		if ctx.Err() != nil || over {
+			return
+		}
+		if err != nil {
+			k.lg.Error("keeping a cluster failed", "error", err)
+			again = troublePause
+		}
+		var timer <-chan time.Time
+		if again > 0 {
+			timer = time.After(again)
+		}
+		select {
+		case <-row:
+		case <-jobs:
+		case <-timer:
+			continue
+		case <-ctx.Done():
+			return
+		}
+		// Changes tend to come in swarms: hundreds of attempts begin or end together.
+		select {
+		case <-time.After(breath):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// step does what the row asks for. It says when to look again without a change (0: never), and whether the cluster
+// is over.
+func (k *keeper) step(ctx context.Context) (again time.Duration, over bool, err error) {
+	c, err := k.row.read(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	switch c.State {
+	case corral.ClusterStarting:
+		begin := k.start
+		if c.Attached {
+			begin = k.attach
+		}
+		err = begin(ctx, c)
+	case corral.ClusterReady:
+		again, err = k.keep(ctx, c)
+	case corral.ClusterStopping:
+		err = k.end(ctx, c, corral.ClusterStopEnd)
+	case corral.ClusterRemoving:
+		err = k.end(ctx, c, corral.ClusterRemoved)
+	case corral.ClusterStopped, corral.ClusterFailed:
+		k.lost()
+	case corral.ClusterDeleted:
+		return 0, true, nil
+	}
+	return again, false, err
+}
+
+// How long a pool may take. It starts in a second and stops in less, on a machine with nothing else to do.
+const (
+	startTime = 45 * time.Second
+	stopTime  = 10 * time.Second // then its daemons are killed, which the queue survives
+)
+
+// start starts the pool, or starts it again, and makes the cluster READY or FAILED. It always stops what runs first:
+// that makes it a restart, and an upgrade if the row names another HTCondor.
+func (k *keeper) start(ctx context.Context, c corral.Cluster) error {
+	c, err := k.choose(ctx, c)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	pool, err := k.open(c)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	live, err := k.row.attempts(ctx, c)
+	if err != nil {
+		return err
+	}
+	// The configuration includes this file, so it has to exist before the daemons read it.
+	if err := k.dir.write(liveFile, liveText(live)); err != nil {
+		return err
+	}
+	from := time.Now()
+	err = restart(ctx, pool)
+	if unanswered(err) && ctx.Err() == nil { // the pool may be there, or half of it: whatever there is ends first
+		k.lg.Warn("the start of a pool got no answer, and is tried once more", "error", err)
+		err = restart(ctx, pool)
+	}
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	took := time.Since(from).Round(time.Millisecond)
+	k.lg.Info("pool started", "collector", c.Collector, "version", c.Version, "took", took)
+	k.shared.found(pool, pool.Tools())
+	k.releases.prune() // an upgrade has left one that nothing runs any more
+	line := fmt.Sprintf("HTCondor %s of %s at %s, in %v", c.Version, c.HTCondor, c.Collector, took)
+	return k.row.move(ctx, corral.ClusterStarting, corral.ClusterStarted, "", line)
+}
+
+// choose decides what the pool is made of and where it listens, and records both before anything is started. Both
+// stay the same over restarts: glideins in queues have the address already.
+func (k *keeper) choose(ctx context.Context, c corral.Cluster) (corral.Cluster, error) {
+	ref, version, err := k.releases.link(ctx, c.HTCondor, k.dir)
+	if err != nil {
+		return c, err
+	}
+	// A port that is free now may be taken before the pool starts. Then the start fails and says so.
+	address := c.Collector
+	if address == "" {
+		free, err := condor.FreeAddress(k.cfg.Host)
+		if err != nil {
+			return c, err
+		}
+		address = free.String()
+	}
+	return k.row.set(ctx, func(c *corral.Cluster) {
+		c.Collector, c.Version, c.HTCondor = address, version, ref
+	})
+}
+
+// open returns the cluster's own pool, running or not. It is made from the row and the folder alone, so the next
+// corrald gets the same pool.
+func (k *keeper) open(c corral.Cluster) (*condor.Pool, error) {
+	address, err := netip.ParseAddrPort(c.Collector)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, "address "+c.Collector,
+			"is not an IP address with a port, on which a pool could listen")
+	}
+	return condor.NewPool(condor.PoolConfig{
+		Dir:     k.dir.in(poolDir),
+		Release: k.dir.in(releaseLink),
+		Address: address,
+		RunAs:   k.cfg.RunAs,
+		Extra:   "# Which slots may be matched: those of live attempts.\ninclude : " + k.dir.in(liveFile),
+	})
+}
+
+// restart ends what runs of a pool and starts it.
+func restart(ctx context.Context, pool *condor.Pool) error {
+	if err := stop(ctx, pool); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	return pool.Start(ctx)
+}
+
+// unanswered reports whether a start failed for want of an answer: HTCondor has not said no, and time has not run out.
+func unanswered(err error) bool {
+	return err != nil && !errors.As(err, new(*condor.Refused)) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// stop ends a pool within stopTime. What has not ended then is killed.
+func stop(ctx context.Context, pool *condor.Pool) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	return pool.Stop(ctx)
+}
+
+// attach checks that a pool of somebody else answers and takes the token, and makes the cluster READY or FAILED. It
+// looks for what a user would find out only later: whether workers may join, which schedd takes the jobs, and how
+// workers get tokens.
+func (k *keeper) attach(ctx context.Context, c corral.Cluster) error {
+	ref, _, err := k.releases.link(ctx, c.HTCondor, k.dir)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	asking, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	r, err := k.use(c)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	version, err := r.meet(asking)
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	name, at, err := r.findSchedd(asking)
+	if err == nil {
+		c.Schedd = name
+		r, err = k.use(c) // which tells its commands
+	}
+	if err != nil {
+		return k.fail(ctx, c, err)
+	}
+	c, err = k.row.set(ctx, func(c *corral.Cluster) {
+		c.Version, c.HTCondor, c.Schedd, c.ScheddAt = version, ref, name, at
+	})
+	if err != nil {
+		return err
+	}
+	line := fmt.Sprintf("HTCondor %s at %s, of somebody else; %s", version, c.Collector, r.howTokens(asking))
+	return k.row.move(ctx, corral.ClusterStarting, corral.ClusterStarted, "", line)
+}
+
+// use makes the commands on a pool that somebody else runs.
+func (k *keeper) use(c corral.Cluster) (remote, error) {
+	secret, err := k.dir.token()
+	if err != nil {
+		return remote{}, err
+	}
+	tools, err := condor.Attach(condor.RemoteConfig{
+		Dir:       k.dir.in(poolDir),
+		Release:   k.dir.in(releaseLink),
+		Collector: c.Collector,
+		Schedd:    c.Schedd,
+		RunAs:     k.cfg.RunAs,
+	}, secret)
+	if err == nil {
+		k.shared.found(nil, tools)
+	}
+	return remote{c, tools, k.dir}, err
+}
+
+// keep looks after a READY cluster, and returns when to look again.
+func (k *keeper) keep(ctx context.Context, c corral.Cluster) (again time.Duration, err error) {
+	tools, ok := k.shared.commands()
+	if !ok {
+		if tools, err = k.adopt(ctx, c); err != nil {
+			return healthIdle, k.watch.note(ctx, sentence(err))
+		}
+		if _, err := os.Stat(k.dir.in(streamDir)); err == nil { // there may be worker jobs that no run wants any more
+			if _, err := k.stream(c, tools); err != nil {
+				k.lg.Error("worker jobs of before are not looked after", "error", err)
+			}
+		}
+	}
+	return k.watch.step(ctx, c, tools)
+}
+
+// adopt finds the pool of a READY cluster, which an earlier corrald has started. Nothing is asked of the pool:
+// whether it runs is the next check's to say.
+func (k *keeper) adopt(ctx context.Context, c corral.Cluster) (condor.Tools, error) {
+	if _, err := os.Stat(k.dir.in(releaseLink)); err != nil { // what it leads to was deleted, or never there
+		if _, _, err := k.releases.link(ctx, c.HTCondor, k.dir); err != nil {
+			return condor.Tools{}, err
+		}
+	}
+	if c.Attached {
+		r, err := k.use(c)
+		return r.tools, err
+	}
+	pool, err := k.open(c)
+	if err != nil {
+		return condor.Tools{}, err
+	}
+	k.shared.found(pool, pool.Tools())
+	return pool.Tools(), nil
+}
+
+// end stops the pool. For a removal it also deletes the folder. A pool that somebody else runs is left alone.
+func (k *keeper) end(ctx context.Context, c corral.Cluster, move corral.ClusterMove) error {
+	// Before a pool has its configuration, nothing of it was started.
+	if _, err := os.Stat(k.dir.in(poolDir + "/condor_config")); err == nil && !c.Attached {
+		pool, err := k.open(c)
+		if err == nil {
+			err = stop(ctx, pool)
+		}
+		if err != nil {
+			return k.fail(ctx, c, err)
+		}
+	}
+	// corrald ends, perhaps in the middle of stopping: the next one begins again.
+	if ctx.Err() != nil {
+		return nil
+	}
+	k.lost()
+	if move == corral.ClusterRemoved {
+		k.clear(ctx, c)
+		k.shared.forget()
+		if err := os.RemoveAll(k.dir.path); err != nil {
+			return k.fail(ctx, c, err)
+		}
+		k.releases.prune()
+	}
+	return k.row.move(ctx, c.State, move, "", "")
+}
+
+// clear takes what is left of worker jobs out of the queue of a pool that goes on without us. One that does not answer
+// keeps them: they leave by themselves when they do not find corrald.
+func (k *keeper) clear(ctx context.Context, c corral.Cluster) {
+	s := k.shared.streamed()
+	if s == nil || !c.Attached {
+		return
+	}
+	if err := s.Clear(ctx); err != nil {
+		k.lg.Warn("worker jobs are left in a pool", "error", err)
+	}
+}
+
+// fail records why what the row asked for could not be done. The cluster waits in FAILED until somebody asks for
+// something else: a pool that does not start is not tried again and again.
+func (k *keeper) fail(ctx context.Context, c corral.Cluster, why error) error {
+	if ctx.Err() != nil {
+		return nil // corrald ends; the next one tries again
+	}
+	k.lg.Warn("cluster failed", "state", c.State, "error", why)
+	k.lost()
+	return k.row.move(ctx, c.State, corral.ClusterFail, sentence(why), "")
+}
+
+// lost forgets a pool that is not there to be used.
+func (k *keeper) lost() {
+	k.watch.forget()
+	k.shared.lost()
+}
+
+// stream returns the cluster's queue of tasks that go to worker jobs.
+func (k *keeper) stream(c corral.Cluster, tools condor.Tools) (*stream.Stream, error) {
+	return k.shared.streamQueue("cluster "+c.Name, func() (*stream.Stream, error) {
+		if err := k.dir.mkdir(streamDir); err != nil {
+			return nil, err
+		}
+		return k.cfg.NewStream(c.ID, tools, k.dir.in(streamDir), k.shared.known)
+	})
+}
+
+// queue returns the cluster's job queue.
+func (k *keeper) queue(c corral.Cluster, tools condor.Tools) (run.Queue, error) {
+	return k.shared.jobQueue("cluster "+c.Name, func() (Queue, error) {
+		if err := k.dir.mkdir(queueDir); err != nil {
+			return nil, err
+		}
+		return k.cfg.NewQueue(c, tools, k.dir.in(queueDir)), nil
+	})
+}

@@ -1,0 +1,151 @@
+package condorpool
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/condor/stream"
+)
+
+// A shared is what other goroutines see of a keeper: how its pool is used, which workers it has, and its job queue.
+// Runs hold the queue while the pool is stopped, restarted or upgraded; it is closed when the cluster is removed or
+// corrald ends.
+type shared struct {
+	onChange func() // called after workers have changed
+
+	mu      sync.Mutex // guards all that follows
+	begun   bool
+	retired bool          // another queue would never be closed
+	pool    *condor.Pool  // nil until it is found, and where somebody else runs it
+	tools   *condor.Tools // nil until the pool is found
+	queue   Queue
+	stream  *stream.Stream // nil until it is asked for
+	workers []corral.Worker
+}
+
+// begin reports whether the caller is the first, who has to run the keeper.
+func (s *shared) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.begun
+	s.begun = true
+	return first
+}
+
+// commands returns the commands on the pool, if it has been found.
+func (s *shared) commands() (condor.Tools, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tools == nil {
+		return condor.Tools{}, false
+	}
+	return *s.tools, true
+}
+
+// own returns the pool that the keeper runs, nil if there is none.
+func (s *shared) own() *condor.Pool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pool
+}
+
+// found records how the pool is used from now on; pool is nil for one that somebody else runs.
+func (s *shared) found(pool *condor.Pool, tools condor.Tools) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pool, s.tools = pool, &tools
+}
+
+// lost records that there is no pool to use.
+func (s *shared) lost() {
+	s.mu.Lock()
+	s.pool, s.tools = nil, nil
+	s.mu.Unlock()
+	s.show(nil)
+}
+
+// jobQueue returns the job queue of the cluster that is at place, and has it made if there is none.
+func (s *shared) jobQueue(place string, newQueue func() (Queue, error)) (q Queue, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.retired:
+		return nil, corral.ErrorAt(corral.Unavailable, place, "corrald does not look after it at the moment")
+	case s.queue == nil:
+		if q, err = newQueue(); err != nil {
+			return nil, corral.ErrorAt(corral.Failed, place, "making its queue: %w", err)
+		}
+		s.queue = q
+	}
+	return s.queue, nil
+}
+
+// streamQueue returns the stream of the cluster that is at place, likewise.
+func (s *shared) streamQueue(place string, open func() (*stream.Stream, error)) (q *stream.Stream, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.retired:
+		return nil, corral.ErrorAt(corral.Unavailable, place, "corrald does not look after it at the moment")
+	case s.stream == nil:
+		if q, err = open(); err != nil {
+			return nil, corral.ErrorAt(corral.Failed, place, "making its stream: %w", err)
+		}
+		s.stream = q
+	}
+	return s.stream, nil
+}
+
+// streamed returns the stream, nil if nothing has asked for it.
+func (s *shared) streamed() *stream.Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stream
+}
+
+// forget closes the queues of a cluster that is removed.
+func (s *shared) forget() {
+	s.mu.Lock()
+	queue, stream := s.queue, s.stream
+	s.queue, s.stream = nil, nil
+	s.mu.Unlock()
+	if stream != nil { // likewise
+		stream.Close()
+	}
+	if queue != nil { // closed without the lock, as it waits for the queue's goroutines
+		queue.Close()
+	}
+}
+
+// retire also closes the queue once the keeper has ended; callers that still hold the keeper get no new one.
+func (s *shared) retire() {
+	s.mu.Lock()
+	s.retired = true
+	s.mu.Unlock()
+	s.forget()
+}
+
+// known returns a copy of the workers.
+func (s *shared) known() []corral.Worker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.workers)
+}
+
+// show makes workers what is known from now on, and reports whether that changed; that they were seen again is no
+// change.
+func (s *shared) show(workers []corral.Worker) bool {
+	s.mu.Lock()
+	changed := !slices.EqualFunc(s.workers, workers, func(a, b corral.Worker) bool {
+		a.SeenAt = b.SeenAt
+		return a == b
+	})
+	s.workers = workers
+	s.mu.Unlock()
+	if changed {
+		s.onChange()
+	}
+	return changed
+}

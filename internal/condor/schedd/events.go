@@ -1,0 +1,111 @@
+package schedd
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+)
+
+// Names of attributes in the ads of jobs and events.
+const (
+	runAttribute    = "CorralRunID"
+	keyAttribute    = "CorralKey"
+	workerAttribute = "MachineAttrCorralWorker0" // HTCondor's name for CorralWorker of the last worker
+)
+
+// Numbers of the kinds of events whose ad tells more.
+const (
+	submitEvent  = 0
+	executeEvent = 1
+)
+
+// event takes in one event of the log. The log's own events name a job only by its id; which key that is, and which
+// worker started it, is in an event of kind JobAd that follows them.
+func (b *book) event(e eventlog.Event, now time.Time) {
+	if ad, ok := e.Detail.(eventlog.JobAd); ok {
+		b.adEvent(e, ad.Ad, now)
+		return
+	}
+	j := b.byID[e.Job]
+	if j == nil {
+		return
+	}
+	b.touched[j] = true
+	switch d := e.Detail.(type) {
+	case eventlog.Transferring:
+		j.way.note(d, e.Time)
+	case eventlog.Terminated:
+		j.way.bytes = d.Received + d.Sent
+		j.over(terminated, e.Time, terminatedReason(d))
+	case eventlog.Evicted:
+		j.away(cut, e.Time, sentence("its worker had to leave", d.Reason), now)
+	case eventlog.ReconnectFailed:
+		j.over(lost, e.Time, sentence("its worker is lost", d.Reason))
+	case eventlog.ShadowException:
+		if j.worker != "" { // a job that was not started HTCondor starts elsewhere
+			j.over(lost, e.Time, sentence("HTCondor lost it", d.Message))
+		}
+	case eventlog.Held:
+		j.held(e.Time, d.Reason)
+	case eventlog.Aborted:
+		j.over(removed, e.Time, sentence("its job was removed from HTCondor's queue", d.Reason))
+	}
+}
+
+// adEvent takes in which job an event was about, or where it started.
+func (b *book) adEvent(e eventlog.Event, ad classad.Ad, now time.Time) {
+	key, _ := ad.Text(keyAttribute)
+	trigger, _ := ad.Int("TriggerEventTypeNumber")
+	if trigger == submitEvent {
+		b.submitted(key, e.Job, now)
+		return
+	}
+	worker, _ := ad.Text(workerAttribute)
+	j := b.byID[e.Job]
+	if j == nil || worker == "" {
+		return
+	}
+	j.host = worker
+	if trigger == executeEvent {
+		b.started(j, worker, e.Time)
+	}
+}
+
+// held records that HTCondor holds the job. To a run that is its end: a task never waits for somebody to release it.
+// The task has failed, unless the schedd was killed while it started the job: then it has forgotten the worker, whose
+// ad names the executor, and the task could not help that.
+func (j *job) held(at time.Time, why string) {
+	if strings.Contains(why, "Cannot expand $$") {
+		j.over(lost, at, sentence("its worker is lost", why))
+		return
+	}
+	j.over(failed, at, sentence("HTCondor could not run its job", why))
+	if j.end.how == failed && strings.Contains(why, condor.TookMemory) {
+		j.end.cause = execution.OverMemory
+	}
+}
+
+// prefix is what the schedd puts before a worker's reason: the slot's name, which users see elsewhere and without
+// HTCondor's noise.
+var prefix = regexp.MustCompile(`^Error from [^ :]+@[^ :]+: `)
+
+// sentence says what happened, and HTCondor's reason if it gave one.
+func sentence(what, why string) string {
+	if why = prefix.ReplaceAllString(strings.TrimSpace(why), ""); why == "" {
+		return what
+	}
+	return what + ": " + strings.TrimSuffix(why, ".")
+}
+
+func terminatedReason(t eventlog.Terminated) string {
+	if t.Signal != 0 {
+		return fmt.Sprintf("its executor was killed by signal %d", t.Signal)
+	}
+	return fmt.Sprintf("its executor ended with status %d", t.ReturnValue)
+}

@@ -1,0 +1,81 @@
+package schedd
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/condor/eventlog"
+)
+
+// queueAttributes are what a lookup asks of each job.
+var queueAttributes = []string{
+	"ClusterId", "ProcId", "JobStatus", "NumJobStarts", "HoldReason", "JobCurrentStartExecutingDate",
+	keyAttribute, workerAttribute,
+}
+
+// A lookup is what the schedd's queue had when it was asked. The answer may be older than the book: while condor_q ran,
+// jobs started and ended.
+type lookup struct {
+	asked  time.Time
+	unsure bool                    // the book was unsure before
+	here   map[eventlog.JobID]bool // what the queue has
+}
+
+// found takes in the ads of the run's jobs in the queue, which was asked for them at asked. Before missed can judge
+// the jobs that are not among them, the log has to be read: a job that ended meanwhile said so before it left.
+func (b *book) found(ads []classad.Ad, asked, now time.Time) lookup {
+	l := lookup{asked: asked, unsure: b.unsure, here: map[eventlog.JobID]bool{}}
+	b.unsure = false
+	for _, ad := range ads {
+		id := IDOf(ad)
+		l.here[id] = true
+		if status, _ := ad.Int("JobStatus"); status != Removed {
+			b.inQueue(ad, id, status, now)
+		}
+	}
+	return l
+}
+
+// inQueue takes in one job of the queue.
+func (b *book) inQueue(ad classad.Ad, id eventlog.JobID, status int64, now time.Time) {
+	key, _ := ad.Text(keyAttribute)
+	j := b.submitted(key, id, now)
+	if j == nil {
+		b.leaving[id] = true // nothing waits for it
+	}
+	if j == nil || j.id != id {
+		return
+	}
+	starts, _ := ad.Int("NumJobStarts")
+	worker, _ := ad.Text(workerAttribute)
+	at, _ := ad.Int("JobCurrentStartExecutingDate")
+	reason, _ := ad.Text("HoldReason")
+	switch {
+	case status == Held:
+		j.held(now, reason)
+	case status == Running && starts > 0:
+		b.started(j, worker, time.Unix(at, 0))
+	case status == Idle && starts > 0: // HTCondor will not start it again (requirements)
+		j.away(lost, now, "its worker is lost", now)
+	}
+	b.touched[j] = true
+}
+
+// missed judges the jobs that the queue should have had and did not: those that were submitted before it was asked,
+// and, if the book was unsure, those that the run knows to have been started before a restart.
+func (b *book) missed(l lookup, now time.Time) {
+	for _, j := range b.jobs {
+		if !j.claimed || j.end != nil || l.here[j.id] {
+			continue
+		}
+		switch {
+		case j.id != none && j.sentAt.Before(l.asked):
+			j.over(vanished, now, "its job is gone from HTCondor's queue")
+		case j.id == none && j.expected && l.unsure:
+			j.over(vanished, now, "its job is not in HTCondor's queue any more")
+		default:
+			continue
+		}
+		b.touched[j] = true
+	}
+}

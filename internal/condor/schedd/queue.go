@@ -1,0 +1,199 @@
+package schedd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+)
+
+// A Config says which schedd takes the jobs, and where to keep what belongs to them.
+type Config struct {
+	Tools condor.Tools
+	Dir   string // absolute, on a local disk, and for nothing else; it is made if it is not there
+
+	// Lease is how long a worker keeps a job whose schedd is away, and the schedd waits for a worker that is; 0: 2 min.
+	Lease time.Duration
+	// Claim is how long runs have to attach themselves and claim their jobs after a restart; 0: 30 s. What no run
+	// has claimed then is removed.
+	Claim time.Duration
+	// Patience is how long jobs that HTCondor refuses are submitted again before they have failed; 0: 5 min.
+	Patience time.Duration
+}
+
+// A Queue gives jobs of runs to a schedd. It is a run.Queue. It only keeps the trackers, of which each run has at most
+// one that serves it and, from before, some that clean up one after the other.
+type Queue struct {
+	lg  *slog.Logger
+	cfg Config
+
+	mu       sync.Mutex                // guards what follows
+	trackers map[corral.RunID]*tracker // of attached runs
+	closing  map[corral.RunID]*tracker // detached, but not cleaned up yet
+	closed   bool
+
+	quit  context.CancelFunc
+	swept chan struct{} // closed when the goroutine of sweep is gone
+}
+
+// New returns the queue. Its Close ends what it does.
+func New(lg *slog.Logger, cfg Config) *Queue {
+	cfg.Lease, cfg.Claim = cmp.Or(cfg.Lease, 2*time.Minute), cmp.Or(cfg.Claim, 30*time.Second)
+	cfg.Patience = cmp.Or(cfg.Patience, 5*time.Minute)
+	q := &Queue{
+		lg: lg, cfg: cfg, swept: make(chan struct{}),
+		trackers: map[corral.RunID]*tracker{}, closing: map[corral.RunID]*tracker{},
+	}
+	ctx, quit := context.WithCancel(context.Background())
+	q.quit = quit
+	go q.sweep(ctx)
+	return q
+}
+
+// Attach makes sink the owner of the run's jobs, in place of another one.
+func (q *Queue) Attach(run corral.RunID, sink dispatch.Sink) {
+	if t := q.tracker(run); t != nil {
+		t.life.cancel()
+		<-t.life.gone
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	t := newTracker(q, run, sink)
+	if before := q.closing[run]; before != nil {
+		t.life.before = before.life.gone
+	}
+	q.trackers[run] = t
+	go q.serve(t)
+}
+
+// serve runs a tracker, and forgets a run whose files are gone.
+func (q *Queue) serve(t *tracker) {
+	defer close(t.life.gone)
+	t.main()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closing[t.run] == t {
+		delete(q.closing, t.run)
+	}
+}
+
+// Detach forgets the run, removes its jobs from the schedd and deletes their files. It does not wait for HTCondor.
+func (q *Queue) Detach(run corral.RunID) {
+	q.mu.Lock()
+	t := q.trackers[run]
+	delete(q.trackers, run)
+	if t != nil {
+		q.closing[run] = t
+	}
+	q.mu.Unlock()
+	if t != nil {
+		t.life.release()
+		<-t.life.done
+	}
+}
+
+// Submit queues jobs of attached runs.
+func (q *Queue) Submit(jobs []execution.Job) {
+	for len(jobs) > 0 {
+		run, n := jobs[0].Run, 1
+		for n < len(jobs) && jobs[n].Run == run {
+			n++
+		}
+		if !q.ask(run, request{submit: slices.Clone(jobs[:n])}) {
+			q.lg.Error("jobs of a run that is not attached", "run", run, "jobs", n)
+		}
+		jobs = jobs[n:]
+	}
+}
+
+// Cancel removes the run's jobs from the schedd and returns them: all, or those that are named by their numbers.
+func (q *Queue) Cancel(run corral.RunID, jobs ...int64) {
+	q.ask(run, request{cancel: len(jobs) == 0, kill: jobs})
+}
+
+// Withdraw removes jobs that no worker has started from the schedd and returns them.
+func (q *Queue) Withdraw(run corral.RunID, seqs []int64) { q.ask(run, request{withdraw: seqs}) }
+
+// Expect looks for jobs from before a restart, whichever worker has them now.
+func (q *Queue) Expect(run corral.RunID, _ string, jobs []execution.Job) {
+	q.ask(run, request{expect: jobs})
+}
+
+// ask has a run's tracker do something; false if there is none.
+func (q *Queue) ask(run corral.RunID, r request) bool {
+	t := q.tracker(run)
+	if t != nil {
+		t.mail.put(r)
+	}
+	return t != nil
+}
+
+func (q *Queue) tracker(run corral.RunID) *tracker {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.trackers[run]
+}
+
+// Close lets go of all runs. Their jobs go on, and are found again by the next Queue with the same Dir.
+func (q *Queue) Close() {
+	q.quit()
+	<-q.swept
+	q.mu.Lock()
+	q.closed = true
+	trackers := slices.AppendSeq(slices.Collect(maps.Values(q.trackers)), maps.Values(q.closing))
+	q.mu.Unlock()
+	for _, t := range trackers {
+		t.life.cancel()
+	}
+	for _, t := range trackers {
+		<-t.life.gone
+	}
+}
+
+// sweep cleans up after runs that ended before the last corrald could. Runs that are still wanted have attached
+// themselves before it begins.
+func (q *Queue) sweep(ctx context.Context) {
+	defer close(q.swept)
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(q.cfg.Claim):
+	}
+	entries, err := os.ReadDir(q.cfg.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		q.lg.Warn("looking for what runs have left", "error", err)
+	}
+	for _, e := range entries {
+		if n, err := strconv.ParseInt(e.Name(), 10, 64); err == nil {
+			q.abandon(corral.RunID(n))
+		}
+	}
+}
+
+// abandon cleans up after a run, unless it is attached.
+func (q *Queue) abandon(run corral.RunID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.trackers[run] != nil || q.closing[run] != nil {
+		return
+	}
+	t := newTracker(q, run, nil)
+	t.life.release()
+	q.closing[run] = t
+	go q.serve(t)
+}

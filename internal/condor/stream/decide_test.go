@@ -1,0 +1,261 @@
+package stream
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor/eventlog"
+	"github.com/corral-pilot/corral/internal/decide/matching"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+)
+
+// now is when all tables take place.
+var now = time.Unix(1e9, 0)
+
+// glidein is a worker of the pool of which so much is free.
+func glidein(id string, cpus, free int) corral.Worker {
+	return corral.Worker{
+		ID: id, CPUs: cpus, CPUsFree: free, MemoryMiB: 1000 * cpus, MemoryFree: 1000 * free, GPUs: 1, GPUsFree: 1,
+		DiskMiB: corral.Unlimited, DiskFree: corral.Unlimited, Connected: true, EndsAt: now.Add(time.Hour),
+	}
+}
+
+// waiting is so many tasks that need so many cpus.
+func waiting(jobs, cpus int) []matching.Class {
+	return []matching.Class{{Jobs: jobs, Needs: matching.Resources{Resources: corral.Resources{CPUs: cpus}, Time: time.Second}}}
+}
+
+// in is a worker job that is in this state for so long.
+func in(state State, number int64, on string, cpus int, since time.Duration) Job {
+	return Job{
+		ID: eventlog.JobID{Cluster: int(number)}, Number: number, Glidein: on, State: state, CPUs: cpus, Since: now.Add(-since),
+	}
+}
+
+// dialled is the worker of a worker job.
+func dialled(number int64, on string, cpus int) corral.Worker {
+	return corral.Worker{ID: jobfiles.StreamWorker(on, number), CPUs: cpus, Connected: true}
+}
+
+// retired is one that drains.
+func retired(number int64, on string, cpus int) corral.Worker {
+	w := dialled(number, on, cpus)
+	w.Draining = true
+	return w
+}
+
+// text is orders as the table has them.
+func text(orders []Order) string {
+	var words []string
+	for _, o := range orders {
+		switch o.Deed {
+		case Start:
+			words = append(words, fmt.Sprintf("start %d on %s", o.Job.CPUs, o.Job.Glidein))
+		case Remove:
+			words = append(words, fmt.Sprintf("remove %d: %s", o.Job.Number, o.Why))
+		case Retire:
+			words = append(words, fmt.Sprintf("retire %d", o.Job.Number))
+		case Bury:
+			words = append(words, "bury "+o.Worker)
+		case Rank:
+			words = append(words, fmt.Sprintf("rank %d", o.Job.Number))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	a, b := glidein("a", 4, 4), glidein("b", 2, 2)
+	all := []corral.Worker{a, b}
+	draining, ending := a, a
+	draining.Draining, ending.EndsAt = true, now.Add(10*time.Second)
+	hungry := waiting(1, 1)
+	hungry[0].Needs.MemoryMiB = 3000
+	fed := in(Running, 1, "a", 1, time.Minute)
+	fed.MemoryMiB = 2000
+	long := waiting(1, 1)
+	long[0].Needs.Time = 2 * time.Hour
+	for name, tt := range map[string]struct {
+		world World
+		want  string
+	}{
+		"nothing waits":            {World{Runs: 1, Glideins: all}, ""},
+		"no glidein":               {World{Runs: 1, Waiting: waiting(9, 1)}, ""},
+		"many tasks":               {World{Runs: 1, Waiting: waiting(500, 1), Glideins: all}, "start 4 on a; start 2 on b"},
+		"one task":                 {World{Runs: 1, Waiting: waiting(1, 1), Glideins: all}, "start 1 on a"},
+		"a wide task":              {World{Runs: 1, Waiting: waiting(2, 3), Glideins: all}, "start 4 on a"},
+		"too wide a task":          {World{Runs: 1, Waiting: waiting(2, 5), Glideins: all}, ""},
+		"memory of the larger one": {World{Runs: 1, Waiting: hungry, Glideins: []corral.Worker{b, a}}, "start 1 on a"},
+		"memory that a worker job has, before HTCondor says so": {World{Runs: 1, Waiting: hungry, Glideins: []corral.Worker{a},
+			Jobs: []Job{fed}, Workers: []corral.Worker{dialled(1, "a", 1)}}, ""},
+		"longer than any glidein": {World{Runs: 1, Waiting: long, Glideins: all}, ""},
+		"others' jobs run there":  {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{glidein("a", 4, 1)}}, "start 1 on a"},
+		"it drains":               {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{draining}}, ""},
+		"it ends":                 {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{ending}}, ""},
+		"a job waits there": {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{a},
+			Jobs: []Job{in(Idle, 1, "a", 2, 0)}}, ""},
+		"one comes": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all, Jobs: []Job{in(Running, 1, "a", 4, 0)}}, ""},
+		"one does not come": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all,
+			Jobs: []Job{in(Running, 1, "a", 4, time.Minute)}}, "start 2 on b"},
+		"it has dialled in, and more waits": {World{Runs: 1, Waiting: waiting(4, 1), Glideins: all,
+			Jobs: []Job{in(Running, 1, "a", 4, 0)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, "start 2 on b"},
+		"tasks wait at a worker": {World{Runs: 1, Behind: 2, Glideins: all,
+			Jobs: []Job{in(Running, 1, "a", 4, 0)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, "start 2 on b"},
+		"its job is gone, and so is it": {World{Runs: 1, Glideins: all, Absent: []string{"a+1"}, Workers: []corral.Worker{dialled(2, "b", 2)}}, "bury a+1"},
+		"its job is there, and may come back": {World{Runs: 1, Glideins: all, Absent: []string{"a+1"},
+			Jobs: []Job{in(Running, 1, "a", 4, time.Hour)}}, ""},
+		"the collector is late": {World{Runs: 1, Waiting: waiting(9, 1), Glideins: []corral.Worker{a},
+			Jobs: []Job{in(Running, 1, "a", 4, time.Minute)}, Workers: []corral.Worker{dialled(1, "a", 4)}}, ""},
+		"HTCondor holds it": {World{Runs: 1, Waiting: waiting(2, 1), Glideins: []corral.Worker{b},
+			Jobs: []Job{in(Held, 1, "b", 2, 0)}}, "remove 1: HTCondor holds it; start 2 on b"},
+		"the user holds it": {World{Runs: 1, Waiting: waiting(2, 1), Glideins: []corral.Worker{b},
+			Jobs: []Job{in(Parked, 1, "b", 2, time.Hour)}}, "start 2 on b"},
+		"its glidein has gone": {World{Runs: 1, Glideins: all, Jobs: []Job{in(Idle, 1, "c", 2, time.Minute)}},
+			"remove 1: its glidein is gone"},
+		"nothing waits for it": {World{Runs: 1, Glideins: all, Jobs: []Job{in(Idle, 1, "a", 2, time.Minute)}},
+			"remove 1: nothing waits for it"},
+		"nothing waits for a moment": {World{Runs: 1, Glideins: all, Jobs: []Job{in(Idle, 1, "a", 2, time.Second)}}, ""},
+		"it rests":                   {World{Runs: 1, Waiting: waiting(9, 1), Glideins: all, RestUntil: now.Add(1)}, ""},
+		"a run is more urgent": {World{Runs: 1, Priority: 7, Waiting: waiting(2, 1), Glideins: all,
+			Jobs: []Job{in(Idle, 1, "a", 2, 0)}}, "rank 1"},
+		"a wide task is stuck behind narrow ones": {World{Runs: 1, Waiting: waiting(1, 4), StuckFrom: now.Add(-time.Minute),
+			Glideins: []corral.Worker{a, b}, Workers: []corral.Worker{dialled(1, "a", 1), dialled(2, "a", 3), dialled(3, "b", 2)},
+			Jobs: []Job{in(Running, 1, "a", 1, time.Hour), in(Running, 2, "a", 3, time.Hour), in(Running, 3, "b", 2, time.Hour)},
+		}, "retire 1; retire 2"},
+		"for a moment": {World{Runs: 1, Waiting: waiting(1, 4), StuckFrom: now.Add(-time.Second), Glideins: []corral.Worker{a},
+			Workers: []corral.Worker{dialled(1, "a", 1)}, Jobs: []Job{in(Running, 1, "a", 4, time.Hour)}}, ""},
+		"while it is cleared, narrow ones get nothing there": {World{Runs: 1, Waiting: append(waiting(1, 4), waiting(9, 1)...),
+			StuckFrom: now.Add(-time.Minute), Glideins: []corral.Worker{a}, Workers: []corral.Worker{retired(1, "a", 1)},
+			Jobs: []Job{in(Running, 1, "a", 1, time.Hour)}}, ""},
+		"no run, for a moment": {World{AloneFrom: now.Add(-time.Second), Jobs: []Job{in(Running, 1, "a", 4, 0)}}, ""},
+		"no run": {World{AloneFrom: now.Add(-time.Minute), Waiting: waiting(9, 1), Glideins: all, Jobs: []Job{
+			in(Running, 1, "a", 4, 0), in(Parked, 2, "a", 4, 0), in(Leaving, 3, "a", 4, 0), in(Idle, 4, "b", 1, 0)}},
+			"remove 1: no run is left; remove 2: no run is left; remove 4: no run is left"},
+	} {
+		if got := text(Decide(now, tt.world)); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// A worker job gets GPUs if any task wants them that fits there, behind whatever others, and only those that are free.
+func TestGPUsAreTakenAlong(t *testing.T) {
+	t.Parallel()
+	wants := func(gpus int) []matching.Class {
+		all := append(waiting(9, 1), waiting(1, 1)...)
+		all[0].Needs.MemoryMiB, all[1].Needs.GPUs = 100, gpus
+		return all
+	}
+	has := in(Running, 1, "a", 1, time.Minute)
+	has.GPUs = 1
+	for name, tt := range map[string]struct {
+		gpus int
+		jobs []Job
+		want int
+	}{
+		"none wants any":      {0, nil, 0},
+		"one wants one":       {1, nil, 1},
+		"more than there are": {2, nil, 0},
+		"taken already":       {1, []Job{has}, 0},
+	} {
+		w := World{Runs: 1, Waiting: wants(tt.gpus), Glideins: []corral.Worker{glidein("a", 4, 4)}, Jobs: tt.jobs}
+		w.Workers = append(w.Workers, dialled(1, "a", 1))
+		orders := Decide(now, w)
+		if len(orders) != 1 || orders[0].Need != (corral.Resources{CPUs: 1, MemoryMiB: 100, GPUs: tt.want}) {
+			t.Errorf("%s: %+v, want one start that needs %d", name, orders, tt.want)
+		}
+	}
+}
+
+// Whatever the world is like: no glidein is asked for more than it has, none gets a second worker job that waits, no
+// job is removed twice, and once what was ordered has come, nothing more is.
+func TestDecideSettles(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := World{Runs: rapid.IntRange(0, 1).Draw(t, "runs"), AloneFrom: now.Add(-time.Hour)}
+		for i := range rapid.IntRange(0, 4).Draw(t, "glideins") {
+			cpus := rapid.IntRange(1, 8).Draw(t, "cpus")
+			w.Glideins = append(w.Glideins, glidein(string(rune('a'+i)), cpus, cpus))
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "classes") {
+			w.Waiting = append(w.Waiting, waiting(rapid.IntRange(1, 20).Draw(t, "jobs"), rapid.IntRange(1, 9).Draw(t, "wide"))...)
+		}
+		for i := range rapid.IntRange(0, 4).Draw(t, "jobs") {
+			state := rapid.SampledFrom([]State{Idle, Running, Held, Parked, Leaving}).Draw(t, "state")
+			on := rapid.SampledFrom([]string{"a", "b", "c", "x"}).Draw(t, "on")
+			age := time.Duration(rapid.IntRange(0, 90).Draw(t, "age")) * time.Second
+			w.Jobs = append(w.Jobs, in(state, int64(i+1), on, rapid.IntRange(1, 3).Draw(t, "has"), age))
+		}
+		for round := 0; ; round++ {
+			orders := Decide(now, w)
+			if len(orders) == 0 {
+				break
+			}
+			if round > 4*8 { // a worker job of one cpu each time, until all glideins are full
+				t.Fatalf("it goes on and on: %s", text(orders))
+			}
+			w.carry(t, orders)
+		}
+		if w.Runs == 0 && len(w.Jobs) > 0 && w.Jobs[0].State != Leaving {
+			t.Errorf("without a run there are still %v", w.Jobs)
+		}
+	})
+}
+
+// carry plays what becomes of orders: jobs start at once, and their workers dial in.
+func (w *World) carry(t *rapid.T, orders []Order) {
+	for _, o := range orders {
+		switch o.Deed {
+		case Start:
+			used := o.Job.CPUs
+			for _, j := range w.Jobs {
+				if j.Glidein == o.Job.Glidein && (j.State == Idle || j.State == Running) {
+					used += j.CPUs
+				}
+				if j.Glidein == o.Job.Glidein && j.State == Idle {
+					t.Errorf("two worker jobs wait for %s", j.Glidein)
+				}
+			}
+			for _, g := range w.Glideins {
+				if g.ID == o.Job.Glidein && used > g.CPUs {
+					t.Errorf("%d cpus are asked of %s, which has %d", used, g.ID, g.CPUs)
+				}
+			}
+			number := int64(100 + len(w.Jobs))
+			w.Jobs = append(w.Jobs, in(Running, number, o.Job.Glidein, o.Job.CPUs, 0))
+			w.Workers = append(w.Workers, dialled(number, o.Job.Glidein, o.Job.CPUs))
+		case Retire:
+			t.Errorf("job %d is retired, although nothing was stuck for long", o.Job.Number)
+		case Remove:
+			for i, j := range w.Jobs {
+				if j.ID == o.Job.ID && j.State == Leaving {
+					t.Errorf("job %d is removed twice", j.Number)
+				}
+				if j.ID == o.Job.ID {
+					w.Jobs[i].State = Leaving
+				}
+			}
+		}
+	}
+}
+
+func TestRestGrows(t *testing.T) {
+	t.Parallel()
+	var last time.Duration
+	for failures := range 40 {
+		rest := Rest(failures)
+		if rest < last || rest > restMost {
+			t.Errorf("after %d failures it rests %v, after one less %v", failures, rest, last)
+		}
+		last = rest
+	}
+	if Rest(0) != 0 || last != restMost {
+		t.Errorf("it rests from %v to %v", Rest(0), last)
+	}
+}

@@ -1,0 +1,125 @@
+package stream
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/internal/condor/schedd"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+)
+
+// Names of attributes in the ads of worker jobs.
+const (
+	numberAttribute     = "CorralStreamNumber"
+	glideinAttribute    = "CorralStreamGlidein"
+	cpusAttribute       = "CorralStreamCpus"
+	needMemoryAttribute = "CorralStreamNeedMemory"
+	needGPUsAttribute   = "CorralStreamNeedGPUs"
+)
+
+// jobAttributes are what is asked of each job in the queue.
+var jobAttributes = []string{
+	"ClusterId", "ProcId", "JobStatus", "HoldReasonCode", "HoldReason", "EnteredCurrentStatus", "JobPrio",
+	"CpusProvisioned", "MemoryProvisioned", "GPUsProvisioned",
+	numberAttribute, glideinAttribute, cpusAttribute, needMemoryAttribute, needGPUsAttribute,
+}
+
+// heldByUser is HTCondor's code of a hold by condor_hold.
+const heldByUser = 1
+
+// jobOf reads the ad of a worker job.
+func jobOf(ad classad.Ad) Job {
+	j := Job{ID: schedd.IDOf(ad)}
+	j.Number, _ = ad.Int(numberAttribute)
+	j.Glidein, _ = ad.Text(glideinAttribute)
+	j.Priority, _ = ad.Int("JobPrio")
+	since, _ := ad.Int("EnteredCurrentStatus")
+	cpus, _ := ad.Int(cpusAttribute)
+	status, _ := ad.Int("JobStatus")
+	code, _ := ad.Int("HoldReasonCode")
+	memory, _ := ad.Int(needMemoryAttribute)
+	gpus, _ := ad.Int(needGPUsAttribute)
+	j.Since = time.Unix(since, 0)
+	switch status {
+	case schedd.Idle:
+		j.State = Idle
+	case schedd.Removed:
+		j.State = Leaving
+	case schedd.Held:
+		if j.State = Held; code == heldByUser {
+			j.State = Parked
+		}
+		j.Hold, _ = ad.Text("HoldReason")
+	default: // it runs, or its files are on their way
+		j.State = Running
+		for name, has := range map[string]*int64{
+			"CpusProvisioned": &cpus, "MemoryProvisioned": &memory, "GPUsProvisioned": &gpus,
+		} {
+			if n, ok := ad.Int(name); ok {
+				*has = n
+			}
+		}
+	}
+	j.CPUs, j.MemoryMiB, j.GPUs = int(cpus), int(memory), int(gpus)
+	return j
+}
+
+// requirements are those of a worker job: the glidein for which it was meant, with room for a task that waits.
+const requirements = `TARGET.CorralWorker =?= MY.CorralStreamGlidein && TARGET.CorralPilot =!= undefined` +
+	` && TARGET.CorralHome =!= undefined` +
+	` && TARGET.Cpus >= MY.CorralStreamNeedCpus && TARGET.Memory >= MY.CorralStreamNeedMemory`
+
+// Of a slot that is divided a worker job takes so many cpus, or what is left, and memory in the same part; likewise
+// GPUs, if a task wants some. In a static slot there is nothing to choose.
+const (
+	requestCPUs   = "min({CorralStreamCpus, TARGET.Cpus})"
+	requestMemory = "max({CorralStreamNeedMemory, TARGET.Memory * RequestCpus / TARGET.Cpus})"
+	requestGPUs   = "max({CorralStreamNeedGPUs, TARGET.GPUs * RequestCpus / TARGET.Cpus})"
+)
+
+// runnerMiB is what the worker needs itself beside its tasks, which may take all memory of the slot.
+const runnerMiB = 24
+
+// describe returns what condor_submit gets for worker jobs, whose numbers begin with first. dir has the sandbox file.
+func describe(name, dir string, first int64, starts []Order) condor.Submit {
+	s := condor.Submit{
+		ExecutableOf: "CorralPilot", Dir: dir, BatchName: "corral workers",
+		Requirements: requirements, Request: condor.Request{Cpus: 1, MemoryMiB: 1, DiskMiB: 1},
+		Transfer: condor.Transfer{When: "YES", Input: []string{jobfiles.StreamFile}, Output: []string{}},
+		Attributes: classad.Ad{
+			jobfiles.StreamAttribute: name,
+			"RequestCpus":            classad.Expr(requestCPUs), "RequestMemory": classad.Expr(requestMemory),
+			"RequestDisk": int64(1) << 10, condor.RunnerAttribute: int64(runnerMiB),
+		},
+	}
+	for i, o := range starts {
+		number := first + int64(i)
+		ad := classad.Ad{
+			numberAttribute: number, glideinAttribute: o.Job.Glidein, cpusAttribute: int64(o.Job.CPUs),
+			"CorralStreamNeedCpus": int64(max(1, o.Need.CPUs)), needMemoryAttribute: memory(o.Need),
+			"JobPrio": o.Job.Priority,
+		}
+		if o.Need.GPUs > 0 { // else HTCondor's matching looks at none
+			ad["RequestGPUs"], ad[needGPUsAttribute] = classad.Expr(requestGPUs), int64(o.Need.GPUs)
+		}
+		if o.Need.DiskMiB > 0 {
+			ad["RequestDisk"] = int64(o.Need.DiskMiB) << 10 // KiB
+		}
+		s.Procs = append(s.Procs, condor.Proc{
+			Arguments: []string{jobfiles.StreamCommand, strconv.FormatInt(number, 10)},
+			Stderr:    complaintFile(number), Attributes: ad,
+		})
+	}
+	return s
+}
+
+// memory is what a slot must have for the tasks that wait.
+func memory(need corral.Resources) int64 { return int64(max(1, need.MemoryMiB)) }
+
+// complaintFile is where a worker job's program complains, in the stream's folder.
+func complaintFile(number int64) string { return strconv.FormatInt(number, 10) + complaintEnd }
+
+const complaintEnd = ".err"

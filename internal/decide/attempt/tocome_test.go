@@ -1,0 +1,62 @@
+package attempt
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/resubmit"
+)
+
+// What a run may wait for: workers that are still to come, and for as long as they will stay.
+func TestToCome(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	const walltime = 10 * time.Minute
+	never, forever := resubmit.Policy{}, resubmit.Policy{Mode: resubmit.Forever}
+	once := resubmit.Policy{Mode: resubmit.Times, Limit: 1}
+	past := resubmit.Policy{Mode: resubmit.Until, Deadline: now.Add(-time.Minute)}
+	over := func(id corral.JobID, o corral.Outcome) corral.Job {
+		return corral.Job{ID: id, State: corral.JobEnded, Outcome: o, EndedAt: now.Add(-time.Minute)}
+	}
+	queued := func(id corral.JobID) corral.Job { return corral.Job{ID: id, State: corral.JobQueued} }
+	running := func(id corral.JobID) corral.Job {
+		return corral.Job{ID: id, State: corral.JobRunning, StartedAt: now.Add(-4 * time.Minute)}
+	}
+	whole := map[corral.JobID]int{1: 2}
+	for _, tt := range []struct {
+		name     string
+		policy   resubmit.Policy
+		attempts []corral.Job
+		present  map[corral.JobID]int
+		want     time.Duration // how long it stays; 0: nobody is to come
+	}{
+		{"the first attempt is to come", never, nil, nil, walltime},
+		{"it waits in the queue", never, []corral.Job{queued(1)}, nil, walltime},
+		{"it runs, a worker is missing", never, []corral.Job{running(1)}, map[corral.JobID]int{1: 1}, walltime - 4*time.Minute},
+		{"it runs, all workers are there", never, []corral.Job{running(1)}, whole, 0},
+		{"all are there, another may follow", forever, []corral.Job{running(1)}, whole, walltime},
+		{"all are there, one may follow", once, []corral.Job{running(1)}, whole, walltime},
+		{"all are there, that was the last", once, []corral.Job{over(2, corral.OutcomeExpired), running(1)}, whole, 0},
+		{"all are there, the time for others is over", past, []corral.Job{running(1)}, whole, 0},
+		{"the last of two that overlap waits", once, []corral.Job{running(1), queued(2)}, whole, walltime},
+		{"it was lost, a retry is left", resubmit.Policy{Retries: 1}, []corral.Job{over(1, corral.OutcomeLost)}, nil, walltime},
+	} {
+		g := corral.Glidein{ID: 7, State: corral.GlideinWaiting, Hosts: 2, CPUs: 1, Walltime: corral.Seconds(walltime), Resubmit: tt.policy, Attempts: tt.attempts}
+		got, ok := ToCome(g, tt.present, now)
+		if want := Longest(tt.want-jobfiles.Reserve(walltime)) - startUp; ok != (tt.want > 0) || ok && got != want {
+			t.Errorf("%s: %s, %t; want %s", tt.name, got, ok, want)
+		}
+		for _, gone := range []func(*corral.Glidein){
+			func(g *corral.Glidein) { g.Asked = corral.AskDrain },
+			func(g *corral.Glidein) { g.State = corral.GlideinFinished },
+		} {
+			g := g
+			gone(&g)
+			if _, ok := ToCome(g, tt.present, now); ok {
+				t.Errorf("%s: somebody is to come of a glidein that goes", tt.name)
+			}
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package execution
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// anyRecord draws a record that may be of any run: numbers that are wrong, jobs that are not there.
+func anyRecord(t *rapid.T) Record {
+	seq, small := rapid.Int64Range(-1, 6), rapid.Int32Range(-1, 5)
+	worker := rapid.SampledFrom([]string{"", "w1", "w2"})
+	parts := func() (parts []Part) {
+		for range rapid.IntRange(0, 4).Draw(t, "parts") {
+			parts = append(parts, Part{small.Draw(t, "task"), small.Draw(t, "attempt")})
+		}
+		return parts
+	}
+	at := Msec(rapid.Int64Range(0, 1e6).Draw(t, "at"))
+	switch rapid.IntRange(0, 11).Draw(t, "kind") {
+	case 0, 1, 2:
+		return Record{At: at, Assigned: &Assignment{seq.Draw(t, "seq"), worker.Draw(t, "worker"), parts()}}
+	case 3:
+		seqs := rapid.SliceOfN(seq, 0, 3).Draw(t, "seqs")
+		return Record{At: at, Returned: &Giveback{Seqs: seqs, Started: rapid.Bool().Draw(t, "started")}}
+	case 4:
+		return Record{At: at, Gap: &Gap{Seq: seq.Draw(t, "seq"), Floors: parts()}}
+	case 5:
+		return Record{At: at, Met: &Meeting{worker.Draw(t, "worker"), 2}, CPUs: 2}
+	case 6:
+		return Record{At: at, Resumed: true}
+	case 7:
+		return Record{At: at, Retried: rapid.SliceOfN(small, 0, 3).Draw(t, "retried")}
+	case 8:
+		return Record{At: at, Cancelled: &Cancellation{Tasks: rapid.SliceOfN(small, 0, 3).Draw(t, "cancelled"), Why: "?",
+			Await: rapid.Bool().Draw(t, "await")}}
+	}
+	status := rapid.SampledFrom([]Status{Done, Done, Done, Failed, Cut, Cancelled, "?"})
+	return Record{At: at, Finished: &Outcome{
+		Seq: seq.Draw(t, "seq"), Task: small.Draw(t, "task"), Attempt: small.Draw(t, "attempt"),
+		Status: status.Draw(t, "status"), Worker: worker.Draw(t, "worker"), Started: at / 2, Ended: at,
+	}}
+}
+
+// check checks what always holds of an execution.
+func check(t *rapid.T, x *Execution) {
+	inJobs, running, behind := 0, 0, 0
+	for seq, e := range x.book.entries {
+		left := x.book.remaining(e)
+		inJobs += len(left)
+		for _, i := range left {
+			if e.worker != 0 && x.frontier.state(i) == dag.Waiting {
+				behind++
+			}
+		}
+		if e.worker != 0 {
+			running += len(left)
+		}
+		if seq != e.seq || seq >= x.book.nextSeq || int(e.left) != len(left) || e.left == 0 {
+			t.Fatalf("job %d: seq %d, next %d, left %d of %d", seq, e.seq, x.book.nextSeq, e.left, len(left))
+		}
+	}
+	for i, e := range x.book.of {
+		waits := x.plan.inner && x.frontier.state(int32(i)) == dag.Waiting
+		if e != nil && (x.frontier.state(int32(i)) != dag.Ready && !waits || x.book.entries[e.seq] != e) {
+			t.Fatalf("task %d is %s in a job", i, x.frontier.state(int32(i)))
+		}
+		if e != nil {
+			inJobs--
+		}
+	}
+	c := x.Counts()
+	sum := c.Waiting + c.Ready + c.Running + c.Done + c.Failed + c.Skipped
+	if inJobs != 0 || running != x.book.running || behind != x.book.behind || sum != c.Total ||
+		min(c.Ready, c.Waiting) < 0 {
+		t.Fatalf("%d tasks too many in jobs, %d running (told %d), counts %+v", inJobs, running, x.book.running, c)
+	}
+}
+
+// A journal may be damaged in a way that its checksums do not show, or be of another workflow: whatever it says, the
+// execution stays in order, and what it releases is ready and in no other job.
+func TestAnyRecordKeepsOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g, err := dag.New(4, [][2]int{{0, 1}, {0, 2}, {1, 3}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks := slices.Repeat([]TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Second, Retries: 1}}, 4)
+		clusters := rapid.SampledFrom([][][]int{nil, {{0}, {1, 2}, {3}}, {{0, 2}, {1, 3}}, {{0, 1, 2, 3}}}).Draw(t, "clusters")
+		x := New(Spec{Graph: g, Tasks: tasks, Clusters: clusters})
+		for range rapid.IntRange(0, 30).Draw(t, "records") {
+			x.Apply(anyRecord(t))
+			check(t, x)
+			if rapid.Bool().Draw(t, "release") {
+				x.Release(time.UnixMilli(rapid.Int64Range(0, 1e6).Draw(t, "now")), Offer{})
+				x.Shortage(Offer{})
+				check(t, x)
+			}
+		}
+	})
+}
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	want := []time.Duration{0, 0, 1, 2, 4, 8, 16, 32, 60, 60}
+	for failures, s := range want {
+		if got := backoff(int32(failures)); got != s*time.Second {
+			t.Errorf("backoff(%d) = %s, want %d s", failures, got, s)
+		}
+	}
+	if got := backoff(1 << 30); got != time.Minute {
+		t.Errorf("backoff(many) = %s", got)
+	}
+}
+
+// A task waits for the end of its back-off and no longer, even when the clock was set back meanwhile.
+func TestClockSetBackHoldsNothing(t *testing.T) {
+	t.Parallel()
+	const now, minute = Msec(1 << 40), 60_000
+	for _, tt := range []struct {
+		end  Msec // of the back-off
+		want int
+	}{{now, 1}, {now + minute, 0}, {now + minute + 1, 1}, {now + 60*minute, 1}} {
+		g, err := dag.New(1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := New(Spec{Graph: g, Tasks: []TaskSpec{{ID: "one", CPUs: 1, Estimate: time.Second}}})
+		x.frontier.loose = nil
+		x.frontier.again(0, tt.end-minute, time.Minute)
+		if got := len(x.Release(now.Time(), Offer{})); got != tt.want {
+			t.Errorf("%d jobs are released that are due in %s, want %d", got, tt.end.sub(now), tt.want)
+		}
+	}
+}
+
+func TestTaskStateSize(t *testing.T) {
+	t.Parallel()
+	if size := reflect.TypeFor[taskState]().Size() + reflect.TypeFor[*entry]().Size(); size > 72 {
+		t.Errorf("the state of a task has %d bytes, want at most 72: there may be hundreds of thousands", size)
+	}
+}
+
+// What a worker says of an attempt that used too much memory is in the record, in what is told of the task until
+// another attempt ends, and in the report.
+func TestKilledForItsMemory(t *testing.T) {
+	t.Parallel()
+	g, err := dag.New(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := New(Spec{Graph: g, Tasks: []TaskSpec{{ID: "big", CPUs: 1, Estimate: time.Second, Retries: 1}}})
+	at := time.UnixMilli(1e9).UTC()
+	for attempt, r := range []Result{
+		{Status: Failed, Cause: OverMemory, Reason: "used 612 MiB of the 300 MiB it may have", Usage: Usage{MaxRSSKiB: 612 << 10}},
+		{Status: Done},
+	} {
+		r.Key, r.Attempt, r.Worker = Key{1, int64(attempt + 1)}, attempt+1, "w"
+		r.StartedAt, r.EndedAt = at, at.Add(time.Second)
+		x.Apply(Record{At: ToMsec(r.EndedAt), Finished: ToOutcome(r)})
+		if got := x.Task(0); got.Cause != r.Cause || got.Reason != r.Reason || got.MaxRSSKiB != r.MaxRSSKiB {
+			t.Errorf("after attempt %d: %+v", attempt+1, got)
+		}
+	}
+	if got := x.Report(at); got.MemoryKills != 1 {
+		t.Errorf("report = %+v", got)
+	}
+}
+
+// A worker that was silent until its lease was over had its tasks for as long as it was there: what is lost is what ran,
+// not the wait. A record without that instant, of a corrald before, counts until the record.
+func TestLostWorkUntilTheWorkerWasThere(t *testing.T) {
+	t.Parallel()
+	for until, want := range map[Msec]time.Duration{0: 27 * time.Second, 11_000: 10 * time.Second, 500: 0, 99_000: 27 * time.Second} {
+		g, err := dag.New(1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := New(Spec{Graph: g, Tasks: []TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Minute}}})
+		x.Apply(Record{At: 1000, Assigned: &Assignment{1, "w", []Part{{0, 1}}}})
+		x.Apply(Record{At: 28_000, Returned: &Giveback{Seqs: []int64{1}, Started: true, Until: until}})
+		if got := x.attempts.tally.lost; got != want {
+			t.Errorf("until %d ms: %s is lost, want %s", until, got, want)
+		}
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	worker := corral.Resources{CPUs: 4, MemoryMiB: 1000}
+	for _, c := range []struct {
+		job    Job
+		worker corral.Resources
+		want   int
+		asked  bool
+	}{
+		{Job{CPUs: 1, MemoryMiB: 600}, worker, 600, true},
+		{Job{CPUs: 1}, worker, 250, false},
+		{Job{CPUs: 3}, worker, 750, false},
+		{Job{}, worker, 250, false},
+		{Job{CPUs: 9}, worker, 1000, false},
+		{Job{CPUs: 1}, corral.Resources{}, 0, false},
+		{Job{CPUs: 1, MemoryMiB: 600}, corral.Resources{}, 600, true},
+	} {
+		if got, asked := c.job.MemoryLimit(c.worker); got != c.want || asked != c.asked {
+			t.Errorf("%+v on %+v: %d, %v, want %d, %v", c.job, c.worker, got, asked, c.want, c.asked)
+		}
+	}
+}
+
+// Whoever asks for a task that a worker has is told of that attempt, not of the one before it.
+func TestTimesOfATaskThatRuns(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(1000, 0).UTC()
+	at := start.Add(time.Minute)
+	g, err := dag.New(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := New(Spec{Graph: g, Tasks: []TaskSpec{
+		{ID: "a", CPUs: 1, Estimate: time.Second, Retries: 1}}})
+	give := func(attempt int32, seq int64, at time.Time) {
+		x.Apply(Record{At: ToMsec(at), Assigned: &Assignment{Seq: seq, Worker: "w",
+			Parts: []Part{{Attempt: attempt}}}})
+	}
+	give(1, 1, start)
+	if got := x.Task(0); !got.StartedAt.Equal(start) || !got.EndedAt.IsZero() {
+		t.Errorf("the first attempt: %s to %s, want from %s on", got.StartedAt, got.EndedAt, start)
+	}
+	x.Apply(Record{At: ToMsec(at), Finished: &Outcome{Seq: 1, Attempt: 1, Worker: "w",
+		Status: Failed, Exit: 3, Started: ToMsec(start), Ended: ToMsec(at)}})
+	if got := x.Task(0); !got.EndedAt.Equal(at) {
+		t.Errorf("before the second attempt it has ended at %s, want %s", got.EndedAt, at)
+	}
+	give(2, 2, at.Add(time.Minute))
+	if got := x.Task(0); !got.StartedAt.Equal(at.Add(time.Minute)) || !got.EndedAt.IsZero() {
+		t.Errorf("the second attempt: %s to %s", got.StartedAt, got.EndedAt)
+	}
+}

@@ -1,0 +1,377 @@
+package execution_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+)
+
+// An opened machine drives an open execution, and follows by the words of the documentation what each task may do.
+type opened struct {
+	x       *execution.Execution
+	journal []execution.Record
+	clock   execution.Msec
+	queued  []execution.Job
+	held    []execution.Job
+	tasks   []openTask
+}
+
+// An openTask is what is known of a task: what it still waits for, and what it did.
+type openTask struct {
+	pending []execution.Wait
+	over    string // "", done, failed, skipped
+	begun   bool   // ever
+	once    bool
+	ending  bool         // it was cancelled, and its worker has not told of its end
+	started map[int]bool // attempts
+}
+
+func (m *opened) tell(r execution.Record) {
+	m.clock++
+	r.At = m.clock
+	m.x.Apply(r)
+	m.journal = append(m.journal, r)
+}
+
+// settle takes away what has come, and skips what waits in vain, until nothing changes.
+func (m *opened) settle() {
+	for changed := true; changed; {
+		changed = false
+		for i := range m.tasks {
+			t := &m.tasks[i]
+			vain := false
+			t.pending = slices.DeleteFunc(t.pending, func(w execution.Wait) bool {
+				come, never := m.stands(w)
+				vain = vain || never
+				changed = changed || come
+				return come
+			})
+			if vain && t.over == "" {
+				t.over, changed = "skipped", true
+			}
+		}
+	}
+	for _, jobs := range []*[]execution.Job{&m.queued, &m.held} {
+		*jobs = slices.DeleteFunc(*jobs, func(j execution.Job) bool { return m.tasks[j.Tasks[0].Index].over != "" })
+	}
+}
+
+// stands says whether what a task waits for has come, or never can.
+func (m *opened) stands(w execution.Wait) (come, never bool) {
+	t := m.tasks[w.Task]
+	switch w.When {
+	case execution.Started:
+		return t.begun || t.over != "", false
+	case execution.Ended:
+		return t.over != "", false
+	case execution.Succeeded:
+		return t.over == "done", t.over != "" && t.over != "done"
+	}
+	return t.over == "failed" || t.over == "skipped", t.over == "done"
+}
+
+func (m *opened) add(t *rapid.T) {
+	first := len(m.tasks)
+	a := execution.Addition{
+		First: int32(first), Count: int32(rapid.IntRange(1, 3).Draw(t, "count")), Needs: corral.Resources{CPUs: 1},
+		Estimate: 1000, Once: rapid.Bool().Draw(t, "once"), AtOnce: rapid.IntRange(0, 2).Draw(t, "at once"),
+	}
+	whens := []execution.When{execution.Started, execution.Ended, execution.Succeeded, execution.Unsuccess}
+	for range rapid.IntRange(0, min(2, first)).Draw(t, "waits") {
+		a.After = append(a.After, execution.Wait{
+			Task: int32(rapid.IntRange(0, first-1).Draw(t, "other")), When: rapid.SampledFrom(whens).Draw(t, "when"),
+		})
+	}
+	for range a.Count {
+		m.tasks = append(m.tasks, openTask{pending: slices.Clone(a.After), once: a.Once, started: map[int]bool{}})
+	}
+	m.tell(execution.Record{Added: &a})
+	if rapid.Bool().Draw(t, "repeated") {
+		m.tell(execution.Record{Added: &a})
+	}
+}
+
+// release checks that nothing is released that waits, is over, or was given out before.
+func (m *opened) release(t *rapid.T) {
+	m.clock += execution.Msec(time.Minute.Milliseconds())
+	for _, j := range m.x.Release(m.clock.Time(), execution.Offer{}) {
+		task := &m.tasks[j.Tasks[0].Index]
+		if len(task.pending) > 0 || task.over != "" || task.started[j.Tasks[0].Attempt] {
+			t.Fatalf("task %s, attempt %d, is released: %+v", j.Tasks[0].ID, j.Tasks[0].Attempt, task)
+		}
+		m.queued = append(m.queued, j)
+	}
+}
+
+// take takes a job out of a list.
+func (m *opened) take(t *rapid.T, from *[]execution.Job) (j execution.Job, ok bool) {
+	if len(*from) == 0 {
+		return j, false
+	}
+	k := rapid.IntRange(0, len(*from)-1).Draw(t, "job")
+	j = (*from)[k]
+	*from = slices.Delete(*from, k, k+1)
+	return j, true
+}
+
+func (m *opened) assign(t *rapid.T) {
+	j, ok := m.take(t, &m.queued)
+	if !ok {
+		return
+	}
+	task := &m.tasks[j.Tasks[0].Index]
+	task.begun, task.started[j.Tasks[0].Attempt] = true, true
+	m.held = append(m.held, j)
+	m.tell(execution.Record{Assigned: &execution.Assignment{Seq: j.Seq, Worker: "w", Parts: partsOf(j)}})
+}
+
+func (m *opened) finish(t *rapid.T) {
+	j, ok := m.take(t, &m.held)
+	if !ok {
+		return
+	}
+	i := j.Tasks[0].Index
+	how := rapid.SampledFrom([]execution.Status{execution.Done, execution.Failed, execution.Cut}).Draw(t, "status")
+	switch {
+	case how == execution.Done && !m.tasks[i].ending:
+		m.tasks[i].over = "done"
+	case how == execution.Failed, m.tasks[i].once, m.tasks[i].ending:
+		m.tasks[i].over, m.tasks[i].ending = "failed", false
+	}
+	m.tell(execution.Record{Finished: &execution.Outcome{
+		Seq: j.Seq, Task: int32(i), Attempt: int32(j.Tasks[0].Attempt), Status: how, Worker: "w",
+		Started: m.clock, Ended: m.clock + 1,
+	}})
+}
+
+func (m *opened) lose(t *rapid.T) {
+	j, ok := m.take(t, &m.held)
+	if !ok {
+		return
+	}
+	task := &m.tasks[j.Tasks[0].Index]
+	begun := rapid.Bool().Draw(t, "begun")
+	if task.once && begun || task.ending {
+		task.over, task.ending = "failed", false
+	}
+	if !begun {
+		delete(task.started, j.Tasks[0].Attempt)
+	}
+	m.tell(execution.Record{Returned: &execution.Giveback{Seqs: []int64{j.Seq}, Started: begun, Reason: "lost"}})
+}
+
+func (m *opened) chosen(t *rapid.T) []int {
+	return rapid.SliceOfN(rapid.IntRange(0, len(m.tasks)-1), 1, 3).Draw(t, "tasks")
+}
+
+func (m *opened) cancel(t *rapid.T) {
+	chosen := m.chosen(t)
+	open, err := execution.Cancellable(m.x, chosen)
+	if err != nil {
+		t.Fatalf("cancelling %v: %v; what is over should not keep the others from it", chosen, err)
+	}
+	if len(open) == 0 {
+		return
+	}
+	await := rapid.Bool().Draw(t, "await")
+	for _, i := range open {
+		task := &m.tasks[i]
+		if task.over == "done" || task.ending {
+			t.Fatalf("cancelling %v changes task %d: %+v", chosen, i, task)
+		}
+		switch {
+		case task.over != "": // what waits in vain stays skipped
+		case await && m.runs(int(i)):
+			task.ending = true
+		default:
+			task.over = "failed"
+		}
+	}
+	m.tell(execution.Record{Cancelled: &execution.Cancellation{Tasks: open, Why: "why", Await: await}})
+}
+
+// runs reports whether a worker has a task.
+func (m *opened) runs(i int) bool {
+	return slices.ContainsFunc(m.held, func(j execution.Job) bool { return j.Tasks[0].Index == i })
+}
+
+func (m *opened) retry(t *rapid.T) {
+	over, err := execution.Retriable(m.x, m.chosen(t))
+	if err != nil || len(over) == 0 {
+		return
+	}
+	m.reopen(over)
+	m.tell(execution.Record{Retried: over})
+}
+
+// reopen has tasks wait for what has not come yet. One that still waits in vain stays skipped.
+func (m *opened) reopen(tasks []int32) {
+	for _, i := range tasks {
+		t := &m.tasks[i]
+		vain := false
+		for _, w := range t.pending {
+			_, never := m.stands(w)
+			vain = vain || never
+		}
+		if !vain {
+			t.over = ""
+		}
+	}
+}
+
+func (m *opened) resume() {
+	var all []int32
+	for i := range m.tasks {
+		if over := m.tasks[i].over; over == "failed" || over == "skipped" {
+			all = append(all, int32(i))
+		}
+	}
+	m.reopen(all)
+	m.tell(execution.Record{Resumed: true})
+}
+
+// restart replays the journal, which must tell the same of all tasks; jobs that no worker has are released again.
+func (m *opened) restart(t *rapid.T) {
+	x := execution.New(execution.Spec{Open: true})
+	for _, r := range m.journal {
+		x.Apply(r)
+	}
+	for i := range m.tasks {
+		was, is := m.x.Task(i), x.Task(i)
+		if diff := cmp.Diff(was, is); diff != "" {
+			t.Fatalf("task %d (-live +replayed):\n%s", i, diff)
+		}
+	}
+	if was, is := m.x.Counts(), x.Counts(); was != is {
+		t.Fatalf("counts %+v, replayed %+v", was, is)
+	}
+	m.x, m.queued = x, nil
+}
+
+// check compares what the execution says of each task with what is known of it.
+func (m *opened) check(t *rapid.T) {
+	m.settle()
+	counts := map[corral.TaskState]int{}
+	for i := range m.tasks {
+		state := m.x.Task(i).State
+		counts[state]++
+		task := &m.tasks[i]
+		want := corral.TaskReady
+		switch {
+		case task.over != "":
+			want = corral.TaskState(task.over)
+		case m.runs(i):
+			want = corral.TaskRunning
+		case len(task.pending) > 0:
+			want = corral.TaskWaiting
+		}
+		if state != want {
+			t.Fatalf("task %d is %s, want %s (%+v)", i, state, want, task)
+		}
+	}
+	c := m.x.Counts()
+	if c.Waiting != counts[corral.TaskWaiting] || c.Ready != counts[corral.TaskReady] || c.Total != len(m.tasks) ||
+		c.Running != counts[corral.TaskRunning] || c.Done != counts[corral.TaskDone] {
+		t.Fatalf("counts %+v, want %v", c, counts)
+	}
+	if m.x.Done() {
+		t.Fatal("an open execution is done")
+	}
+}
+
+// TestOpenProperty: whatever is added, happens to tasks, and is asked of them, a task runs when all has come that it
+// waits for and not before, and a replay tells the same.
+func TestOpenProperty(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := &opened{x: execution.New(execution.Spec{Open: true}), clock: 1}
+		m.add(t)
+		some := func(act func(*rapid.T)) func(*rapid.T) {
+			return func(t *rapid.T) {
+				act(t)
+				m.check(t)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add": some(m.add), "release": some(m.release), "assign": some(m.assign), "finish": some(m.finish),
+			"lose": some(m.lose), "cancel": some(m.cancel), "retry": some(m.retry), "restart": some(m.restart),
+			"resume": some(func(*rapid.T) { m.resume() }),
+		})
+		m.end(t)
+	})
+}
+
+// end plays to the end: all that could run is over when the execution is closed.
+func (m *opened) end(t *rapid.T) {
+	m.tell(execution.Record{Closed: true})
+	for range 10 * len(m.tasks) {
+		m.release(t)
+		for len(m.queued) > 0 {
+			m.assign(t)
+		}
+		for len(m.held) > 0 {
+			m.finish(t)
+			m.settle()
+		}
+	}
+	for i := range m.tasks {
+		if state := m.x.Task(i).State; state == corral.TaskReady || state == corral.TaskRunning {
+			t.Fatalf("task %d is %s in the end", i, state)
+		}
+	}
+}
+
+// A task that a worker has is over when the worker says so, if it was cancelled so: until then nothing begins that waits
+// for it, and it is not tried again. In journals of before it was over at once.
+func TestCancelledTaskEndsWithItsProcess(t *testing.T) {
+	t.Parallel()
+	ends := map[string]execution.Record{
+		"cancelled": {Finished: &execution.Outcome{Seq: 1, Attempt: 1, Status: execution.Cancelled, Exit: 3, Worker: "w", Started: 3, Ended: 9}},
+		"done":      {Finished: &execution.Outcome{Seq: 1, Attempt: 1, Status: execution.Done, Worker: "w", Started: 3, Ended: 9}},
+		"lost":      {Returned: &execution.Giveback{Seqs: []int64{1}, Started: true, Reason: "lost"}},
+		"returned":  {Returned: &execution.Giveback{Seqs: []int64{1}, Reason: "not begun"}},
+	}
+	for how, end := range ends {
+		for _, await := range []bool{true, false} {
+			m := &opened{x: execution.New(execution.Spec{Open: true}), clock: 1}
+			m.tell(execution.Record{Added: &execution.Addition{Count: 1, Needs: corral.Resources{CPUs: 1}, Estimate: 1000}})
+			m.tell(execution.Record{Added: &execution.Addition{
+				First: 1, Count: 1, Needs: corral.Resources{CPUs: 1}, Estimate: 1000,
+				After: []execution.Wait{{Task: 0, When: execution.Ended}},
+			}})
+			jobs := m.x.Release(m.clock.Time(), execution.Offer{})
+			m.tell(execution.Record{Assigned: &execution.Assignment{Seq: jobs[0].Seq, Worker: "w", Parts: partsOf(jobs[0])}})
+			m.tell(execution.Record{Cancelled: &execution.Cancellation{Tasks: []int32{0}, Why: "by ann", Await: await}})
+			if kills := execution.Kills(m.x); !slices.Equal(kills, []int64{1}) {
+				t.Errorf("%s: jobs %v are killed", how, kills)
+			}
+			at := m.x.Task(0)
+			free := len(m.x.Release(m.clock.Time(), execution.Offer{})) == 1
+			_, retry := execution.Retriable(m.x, []int{0})
+			ending := at.State == corral.TaskRunning && !free && retry != nil
+			if ending != await || at.Cause != execution.Withdrawn || at.Reason != "by ann" {
+				t.Errorf("%s, awaited: %v: %+v, what waits for it is free: %v, retry: %v", how, await, at, free, retry)
+			}
+			if again, err := execution.Cancellable(m.x, []int{0}); len(again) > 0 || err != nil {
+				t.Errorf("%s: it can be cancelled again: %v", how, err)
+			}
+			m.tell(end)
+			at = m.x.Task(0)
+			if at.State != corral.TaskFailed || at.Cause != execution.Withdrawn || at.Reason != "by ann" {
+				t.Errorf("%s, awaited: %v: %+v in the end", how, await, at)
+			}
+			if await && len(m.x.Release(m.clock.Time(), execution.Offer{})) != 1 {
+				t.Errorf("%s: what waits for its end does not begin", how)
+			}
+			if _, err := execution.Retriable(m.x, []int{0}); err != nil {
+				t.Errorf("%s: %v", how, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package execution
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// Ends says when the execution is expected to be over on so many cpus, at now; ok is false while nobody can say, for no
+// task is done, there are no cpus, or what is left has run for longer than was estimated. What is left takes as long as
+// its longest chain, or as its work spread over the cpus, whichever is longer: by the tasks' estimates, and as much
+// longer or shorter as the tasks that are done took. It looks at every task: it is for once in a while.
+func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
+	pace := paceOf(x)
+	if pace == 0 || cpus <= 0 {
+		return time.Time{}, false
+	}
+	behind := behindOf(x, now, pace)
+	var work, chain float64 // seconds: cpu time of many long tasks is more than a Duration holds
+	for i := range x.attempts.tasks {
+		if x.frontier.state(int32(i)) < dag.Done {
+			t := &x.plan.Tasks[i]
+			ran := min(behind[int32(i)], t.Estimate)
+			work += float64(max(1, t.CPUs)) * (t.Estimate - ran).Seconds()
+			chain = max(chain, (x.plan.rank[i] - ran).Seconds())
+		}
+	}
+	left := max(chain, work/float64(cpus)) * pace
+	if left <= 0 || left > mostTime.Seconds() { // what runs has outlived its estimate; or nobody waits for that
+		return time.Time{}, false
+	}
+	return now.Add(time.Duration(left * float64(time.Second))), true
+}
+
+// paceOf is how long the tasks that are done took by their estimates; 0: none is done.
+func paceOf(x *Execution) float64 {
+	var estimated, took time.Duration
+	for i := range x.attempts.tasks {
+		t := &x.attempts.tasks[i]
+		if t.started != 0 && x.frontier.state(int32(i)) == dag.Done {
+			estimated += x.plan.Tasks[i].Estimate
+			took += max(time.Millisecond, t.ended.sub(t.started))
+		}
+	}
+	if estimated == 0 {
+		return 0
+	}
+	return float64(took) / float64(estimated)
+}
+
+// behindOf is how much of their estimates the tasks have behind them that run at now, as far as is known. A worker that
+// has more jobs than it has cpus for may have begun the last of them no earlier than another one ended.
+func behindOf(x *Execution, now time.Time, pace float64) map[int32]time.Duration {
+	var held []*entry
+	wanted := make(map[int32]int) // :: worker → cpus
+	for _, e := range x.book.entries {
+		if e.worker != 0 {
+			held = append(held, e)
+			wanted[e.worker] += e.need.of.CPUs
+		}
+	}
+	at := ToMsec(now)
+	_, begun := x.roster.lostWork(held, at)
+	behind := make(map[int32]time.Duration, len(begun))
+	for _, e := range begun {
+		since := e.busyFrom
+		if w := &x.roster.workers[e.worker]; wanted[e.worker] > w.cpus {
+			since = max(since, w.ended)
+		}
+		behind[x.book.remaining(e)[0]] = time.Duration(float64(max(0, at.sub(since))) / pace)
+	}
+	return behind
+}

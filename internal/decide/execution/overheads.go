@@ -1,0 +1,142 @@
+package execution
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// fewHops is how many tasks must tell of the cluster's overhead before it is worth a number.
+const fewHops = 5
+
+// fewStarts is how many must tell how many starts the cluster manages within a second.
+const fewStarts = 10
+
+// overheads measures what the cluster takes between tasks. A task begins as soon as its parents have ended and a worker
+// has room for it: what passes from the later of the two, the end of its last parent and the last end at its worker
+// before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if the
+// worker was what it waited for. Of each the middle 90 % are averaged: one that a lost connection made long says
+// nothing of the others. A task begins with the way of its inputs, and ends with that of its outputs, where these
+// travel: see transfers.
+//
+// No task counts at a worker where none has ended before: it may have waited for the worker. Tasks of a clustered job
+// follow each other at the worker; the first tells of the job. Nothing is learned of a run in which a task was tried
+// again: when its earlier attempts made room at their workers is not known any more.
+func overheads(x *Execution, r *corral.RunReport) {
+	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
+	var starts []Msec
+	for i := range x.attempts.tasks {
+		if x.attempts.tasks[i].attempt > 1 {
+			return
+		}
+		if t, ok := first(x, i); ok {
+			ends[t.worker] = append(ends[t.worker], t.to)
+			starts = append(starts, t.from)
+		}
+	}
+	for _, all := range ends {
+		slices.Sort(all)
+	}
+	slices.Sort(starts)
+	var hops, reuses []Msec
+	for c := range len(x.plan.start) - 1 {
+		members := x.plan.tasksOf(c)
+		t, ok := foremost(x, members)
+		if !ok {
+			continue
+		}
+		switch at, waited := possible(x, members, t, ends[t.worker]); {
+		case at > 0 && waited:
+			reuses = append(reuses, max(0, t.from-at)) // the clocks of two machines differ
+		case at > 0:
+			hops = append(hops, max(0, t.from-at))
+		}
+	}
+	if len(hops)+len(reuses) >= fewStarts {
+		r.PeakRate = peak(starts)
+	}
+	r.Hop, r.Hops = typical(hops)
+	r.Reuse, r.Reuses = typical(reuses)
+}
+
+// A stay is the time that a task had its worker.
+type stay struct {
+	worker   int32
+	from, to Msec
+}
+
+// foremost returns the stay of the task of a job that started first; ok is false if they were not all done by one
+// worker.
+func foremost(x *Execution, members []int32) (t stay, ok bool) {
+	for _, i := range members {
+		next, once := first(x, int(i))
+		if !once || ok && next.worker != t.worker {
+			return t, false
+		}
+		if !ok || next.from < t.from {
+			t, ok = next, true
+		}
+	}
+	return t, ok
+}
+
+// typical is the mean of the middle 90 %, and of how many it is; nothing of too few.
+func typical(all []Msec) (mean corral.Seconds, of int) {
+	if len(all) < fewHops {
+		return 0, 0
+	}
+	slices.Sort(all)
+	cut := len(all) / 20
+	var sum Msec
+	for _, one := range all[cut : len(all)-cut] {
+		sum += one
+	}
+	return corral.Seconds(sum.sub(0)) / corral.Seconds(len(all)-2*cut), len(all)
+}
+
+// first returns the stay of a task whose first attempt was its last; ok is false for any other.
+func first(x *Execution, i int) (at stay, ok bool) {
+	t := &x.attempts.tasks[i]
+	at.worker = t.worker
+	at.from, _ = x.attempts.span(i)
+	at.to = t.ended // then the next one may begin, while its files are on their way back
+	return at, t.attempt == 1 && t.started != 0 && x.frontier.state(int32(i)) == dag.Done
+}
+
+// possible returns when a job whose first task is t could have begun, as far as the ends of other tasks tell, and if
+// it waited for its worker; 0 if none ended there before. ends are those there.
+func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, waited bool) {
+	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.from })
+	if t.to <= t.from {
+		before-- // its own end is among them
+	}
+	if before <= 0 {
+		return 0, false
+	}
+	at, waited = ends[before-1], true
+	for _, i := range members {
+		for _, p := range x.plan.Graph.Parents(int(i)) {
+			if x.plan.clusterOf[p] == x.plan.clusterOf[i] {
+				continue // it ran in the same job
+			}
+			if _, end := x.attempts.span(p); end >= at {
+				at, waited = end, false
+			}
+		}
+	}
+	return at, waited
+}
+
+// peak returns the most starts, which are sorted, within a second.
+func peak(starts []Msec) float64 {
+	most, from := 0, 0
+	for to, at := range starts {
+		for starts[from] <= at-1000 {
+			from++
+		}
+		most = max(most, to-from+1)
+	}
+	return float64(most)
+}

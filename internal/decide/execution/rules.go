@@ -1,0 +1,265 @@
+package execution
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// Rules are what a workflow says of when and whether a unit runs, and of what its end means. A unit is a task or a
+// subworkflow. Rules may be shared.
+type Rules struct {
+	Priority   int  // of the units that could start, those with the largest do
+	Category   int  // 1 more than its index in Spec.Limits; 0: it is of none that has a limit
+	Done       bool // of a subworkflow: it was done before, and so were its tasks
+	Final      bool // of a task: it runs after all others of its scope, and decides whether that succeeded
+	Pre, Post  *Script
+	PreSkip    int   // with this exit status of Pre the unit is done at once; 0: with none
+	UnlessExit []int // with these exit statuses it is not tried again
+	Abort      *Abort
+}
+
+// A Script runs where corrald is: before a unit, which fails if the script does, or after it, and decides whether the
+// unit succeeded.
+type Script struct {
+	DeferStatus int // with this exit status it is run again; 0: with none
+	DeferAfter  time.Duration
+}
+
+// An Abort ends the scope of a unit as soon as the unit ends with an exit status.
+type Abort struct {
+	Exit   int
+	Return *int // the scope's own exit status; nil: the unit's
+}
+
+// A SubSpec is a subworkflow: tasks First to End-1, those of inner ones among them.
+type SubSpec struct {
+	Name       string
+	First, End int
+	Retries    int  // of it as a whole: what of it is not done is begun again
+	Job        bool // it is the processes of one job, and its exit status is that of the first one that failed
+	Rules      *Rules
+}
+
+var noRules Rules
+
+// A scoping says which tasks belong together. A scope is the whole workflow, number 0, or subworkflow k, number k+1. A
+// subworkflow has two nodes beside those of its tasks: it begins with the one, after which its tasks may run, and ends
+// with the other, for which its children wait. Units are numbered: tasks, then subworkflows. So are nodes: tasks, then
+// the beginning and the end of each subworkflow.
+type scoping struct {
+	spec   *Spec
+	nodes  *dag.Graph
+	inside []int32 // :: task → the innermost scope; nil: there is only one
+	outer  []int32 // :: scope → the one around it
+}
+
+// Check says what is wrong with subworkflows and rules: New panics with such a spec.
+func (s *Spec) Check() error {
+	_, err := newScoping(s)
+	return err
+}
+
+// newScoping finds out which task lies in which subworkflow, and refuses what has no order: a final task with
+// children, subworkflows that overlap, and subworkflows that wait for each other. Each subworkflow gets two nodes
+// of its own, for its beginning and its end. A workflow without any keeps its graph as it is.
+func newScoping(s *Spec) (scoping, error) {
+	c := scoping{spec: s, nodes: s.Graph, outer: make([]int32, len(s.Subs)+1)}
+	plain := len(s.Subs) == 0
+	for i := range s.Tasks {
+		r := c.rules(int32(i))
+		plain = plain && !r.Final
+		if r.Final && len(s.Graph.Children(i)) > 0 {
+			return c, fmt.Errorf("final task %q has children", s.Tasks[i].ID)
+		}
+	}
+	if plain {
+		return c, nil
+	}
+	c.inside = make([]int32, len(s.Tasks))
+	for k, sub := range s.Subs {
+		if sub.First < 0 || sub.First >= sub.End || sub.End > len(s.Tasks) {
+			return c, fmt.Errorf("subworkflow %q has tasks %d to %d of %d", sub.Name, sub.First, sub.End, len(s.Tasks))
+		}
+		around := c.inside[sub.First]
+		c.outer[k+1] = around
+		for i := sub.First; i < sub.End; i++ {
+			if c.inside[i] != around {
+				return c, fmt.Errorf("subworkflow %q is not in one other", sub.Name)
+			}
+			c.inside[i] = int32(k + 1)
+		}
+	}
+	for k := range s.Subs {
+		if err := c.checkCategory(int32(k + 1)); err != nil {
+			return c, err
+		}
+	}
+	var err error
+	c.nodes, err = dag.New(len(s.Tasks)+2*len(s.Subs), c.edges())
+	if cycle, ok := errors.AsType[*dag.CycleError](err); ok {
+		return c, fmt.Errorf("the order of the subworkflows is a %w", cycle)
+	}
+	return c, err
+}
+
+// checkCategory refuses a subworkflow with a task that waits for the subworkflow itself to end.
+func (c *scoping) checkCategory(s int32) error {
+	sub := &c.spec.Subs[s-1]
+	mine := c.rules(c.unitOf(s)).Category
+	for i := sub.First; mine != 0 && i < sub.End; i++ {
+		for unit, at := int32(i), c.around(int32(i)); at != c.outer[s]; unit, at = c.unitOf(at), c.outer[at] {
+			if unit != c.unitOf(s) && c.rules(unit).Category == mine {
+				return fmt.Errorf("task %q is in the category of the subworkflow that it is in, %q",
+					c.spec.Tasks[i].ID, sub.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// edges are the order of the nodes. What is done, or final, waits for nothing.
+func (c *scoping) edges() (edges [][2]int) {
+	to := func(unit int32, from, node int) {
+		if r := c.rules(unit); !c.done(unit) && !(r.Final && from < len(c.spec.Tasks)) {
+			edges = append(edges, [2]int{from, node})
+		}
+	}
+	for k := range c.spec.Subs {
+		s := int32(k + 1)
+		to(c.unitOf(s), c.begin(s), c.end(s))
+		if c.outer[s] != 0 {
+			to(c.unitOf(s), c.begin(c.outer[s]), c.begin(s))
+		}
+	}
+	for i := range c.spec.Tasks {
+		child := int32(i)
+		if s := c.around(child); s != 0 {
+			to(child, c.begin(s), i)
+		}
+		for _, p := range c.spec.Graph.Parents(i) {
+			if from, unit, node := c.between(int32(p), child); !c.rules(child).Final {
+				to(unit, from, node)
+			}
+		}
+	}
+	return edges
+}
+
+// between returns the nodes that stand for an edge between two tasks: the end of the outermost subworkflow that has the
+// parent alone, and the beginning of that which has the child alone, which is unit.
+func (c *scoping) between(parent, child int32) (from int, unit int32, to int) {
+	has := make(map[int32]bool)
+	for s := c.around(parent); s != 0; s = c.outer[s] {
+		has[s] = true
+	}
+	has[0] = true
+	unit, to = child, int(child)
+	common := c.around(child)
+	for ; !has[common]; common = c.outer[common] {
+		unit, to = c.unitOf(common), c.begin(common)
+	}
+	from = int(parent)
+	for s := c.around(parent); s != common; s = c.outer[s] {
+		from = c.end(s)
+	}
+	return from, unit, to
+}
+
+// rules returns those of a unit.
+func (c *scoping) rules(unit int32) *Rules {
+	r := &noRules
+	if n := len(c.spec.Tasks); int(unit) < n {
+		if own := c.spec.Tasks[unit].Rules; own != nil {
+			r = own
+		}
+	} else if own := c.spec.Subs[int(unit)-n].Rules; own != nil {
+		r = own
+	}
+	return r
+}
+
+// done reports whether a unit was done before.
+func (c *scoping) done(unit int32) bool {
+	if c.isTask(unit) {
+		return c.spec.Tasks[unit].Done
+	}
+	return c.rules(unit).Done
+}
+
+// around returns the innermost scope that a task is in.
+func (c *scoping) around(task int32) int32 {
+	if c.inside == nil {
+		return 0
+	}
+	return c.inside[task]
+}
+
+// scopeOf returns the scope that a unit is a member of.
+func (c *scoping) scopeOf(unit int32) int32 {
+	if n := len(c.spec.Tasks); int(unit) >= n {
+		return c.outer[int(unit)-n+1]
+	}
+	return c.around(unit)
+}
+
+func (c *scoping) isTask(unit int32) bool { return int(unit) < len(c.spec.Tasks) }
+
+// unitOf, begin and end return the numbers of a subworkflow's unit and nodes.
+func (c *scoping) unitOf(scope int32) int32 { return int32(len(c.spec.Tasks)) + scope - 1 }
+func (c *scoping) begin(scope int32) int    { return len(c.spec.Tasks) + 2*int(scope-1) }
+func (c *scoping) end(scope int32) int      { return c.begin(scope) + 1 }
+
+// tasksIn returns the range of the tasks of a scope.
+func (c *scoping) tasksIn(scope int32) (first, end int32) {
+	if scope == 0 {
+		return 0, int32(len(c.spec.Tasks))
+	}
+	s := &c.spec.Subs[scope-1]
+	return int32(s.First), int32(s.End)
+}
+
+// isIn reports whether a scope is another one, or in it.
+func (c *scoping) isIn(k, s int32) bool {
+	for ; k != s; k = c.outer[k] {
+		if k == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// first is the stage in which a task waits when it is ready.
+func (c *scoping) first(task int32) stage {
+	if c.rules(task).Pre != nil {
+		return stagePre
+	}
+	return stageBody
+}
+
+func (c *scoping) retries(number int32) int {
+	if c.isTask(number) {
+		return c.spec.Tasks[number].Retries
+	}
+	return c.spec.Subs[int(number)-len(c.spec.Tasks)].Retries
+}
+
+// ExitStatuses reads a list of exit statuses, as in "3,64".
+func ExitStatuses(list string) (all []int, err error) {
+	for word := range strings.SplitSeq(list, ",") {
+		if word == "" && list == "" {
+			return nil, nil
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || n < 1 || n > 255 {
+			return nil, corral.ErrorAt(corral.Invalid, "retry_unless", "%q is not an exit status from 1 to 255", word)
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}

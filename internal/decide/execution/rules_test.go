@@ -1,0 +1,167 @@
+package execution_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// ruled adds what is said of a unit:
+//
+//	priority=N category=NAME done final pre post pre-skip=EXIT unless=(EXIT, …) abort=(EXIT[, RETURN]) defer=EXIT
+//
+// A script that is deferred is run again after a minute.
+func (r *transcript) ruled(t *testing.T, rules *execution.Rules, key string, values []string) *execution.Rules {
+	if rules == nil {
+		rules = &execution.Rules{}
+	}
+	var numbers []int
+	for _, v := range values {
+		if n, err := strconv.Atoi(v); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	switch key {
+	case "priority":
+		rules.Priority = numbers[0]
+	case "category":
+		if rules.Category = r.categories[values[0]]; rules.Category == 0 {
+			t.Fatalf("category %s has no limit", values[0])
+		}
+	case "done":
+		rules.Done = true
+	case "final":
+		rules.Final = true
+	case "pre":
+		rules.Pre = &execution.Script{}
+	case "post":
+		rules.Post = &execution.Script{}
+	case "defer": // behind pre and post
+		for _, s := range []*execution.Script{rules.Pre, rules.Post} {
+			if s != nil {
+				*s = execution.Script{DeferStatus: numbers[0], DeferAfter: time.Minute}
+			}
+		}
+	case "pre-skip":
+		rules.PreSkip = numbers[0]
+	case "unless":
+		rules.UnlessExit = numbers
+	case "abort":
+		rules.Abort = &execution.Abort{Exit: numbers[0]}
+		if len(numbers) > 1 {
+			rules.Abort.Return = &numbers[1]
+		}
+	default:
+		t.Fatalf("%s is not known", key)
+	}
+	return rules
+}
+
+// addSubs adds the subworkflows NAME:FIRST-LAST[:SAID …], of which may also be said retries=N and job.
+func (r *transcript) addSubs(t *testing.T, d *datadriven.TestData) {
+	subs, _ := d.Arg("subs")
+	for k, text := range subs.Vals {
+		words := strings.Split(text, ":")
+		first, last, _ := strings.Cut(words[1], "-")
+		s := execution.SubSpec{Name: words[0], First: r.index[first], End: r.index[last] + 1}
+		for _, said := range words[2:] {
+			switch key, value, _ := strings.Cut(said, "="); key {
+			case "retries":
+				n, err := strconv.Atoi(value)
+				if err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				s.Retries = n
+			case "job":
+				s.Job = true
+			default:
+				s.Rules = r.ruled(t, s.Rules, key, strings.Split(value, "/"))
+			}
+		}
+		r.index[s.Name] = len(r.spec.Tasks) + k
+		r.spec.Subs = append(r.spec.Subs, s)
+	}
+}
+
+// unit is the name of a task or subworkflow.
+func (r *transcript) unit(number int32) string {
+	if n := int(number) - len(r.spec.Tasks); n >= 0 {
+		return r.spec.Subs[n].Name
+	}
+	return r.spec.Tasks[number].ID
+}
+
+func (r *transcript) scripts(t *testing.T, d *datadriven.TestData) {
+	most := 100
+	d.MaybeScanArgs(t, "most", &most)
+	for _, c := range execution.Scripts(r.x, r.clock, most) {
+		fmt.Fprintf(&r.out, "%s %s: try %d of %d", map[bool]string{false: "PRE", true: "POST"}[c.Post], r.unit(c.Unit),
+			c.Try, c.Retries)
+		if c.Post {
+			fmt.Fprintf(&r.out, ", return %d, PRE returned %d, job %d", c.Return, c.PreReturn, c.Job)
+		}
+		if c.Status != 0 || c.FailedCount != 0 {
+			fmt.Fprintf(&r.out, ", status %d, failed %d", c.Status, c.FailedCount)
+		}
+		fmt.Fprintln(&r.out)
+	}
+}
+
+// script tells the end of a script: unit=NAME [post] [try=N] [round=N] [exit=N]
+func (r *transcript) script(t *testing.T, d *datadriven.TestData) {
+	var unit string
+	end := execution.ScriptEnd{Post: d.HasArg("post")}
+	d.ScanArgs(t, "unit", &unit)
+	var try, round int
+	d.MaybeScanArgs(t, "try", &try)
+	d.MaybeScanArgs(t, "round", &round)
+	d.MaybeScanArgs(t, "exit", &end.Exit)
+	end.Unit, end.Try, end.Round = int32(r.index[unit]), int32(try), int32(round)
+	end.Ended = execution.ToMsec(r.clock)
+	if end.Exit != 0 {
+		end.Reason = fmt.Sprintf("its script: exit status %d", end.Exit)
+	}
+	r.apply(execution.Record{Script: &end})
+}
+
+// A spec whose rules contradict each other is refused, in words.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	net := &execution.Rules{Category: 1}
+	for _, c := range []struct {
+		name  string
+		edges [][2]int
+		rules *execution.Rules // of task 1
+		subs  []execution.SubSpec
+		want  string // "": it is taken
+	}{
+		{"subworkflows", [][2]int{{0, 1}, {2, 3}}, net,
+			[]execution.SubSpec{{Name: "s", First: 0, End: 3}, {Name: "in", First: 1, End: 2}}, ""},
+		{"one that waits for itself", [][2]int{{0, 2}, {2, 1}}, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}},
+			"the order of the subworkflows is a cycle: "},
+		{"one half in another", nil, nil, []execution.SubSpec{{Name: "s", First: 0, End: 2}, {Name: "t", First: 1, End: 3}},
+			`subworkflow "t" is not in one other`},
+		{"one of tasks that are not there", nil, nil, []execution.SubSpec{{Name: "s", First: 3, End: 9}},
+			`subworkflow "s" has tasks 3 to 9 of 4`},
+		{"one whose task waits for its end", nil, net, []execution.SubSpec{{Name: "s", End: 2, Rules: net}},
+			`task "b" is in the category of the subworkflow that it is in, "s"`},
+		{"a final task that is not last", [][2]int{{1, 2}}, &execution.Rules{Final: true}, nil, `final task "b" has children`},
+	} {
+		g, err := dag.New(4, c.edges)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := execution.Spec{Graph: g, Limits: []int{1}, Subs: c.subs,
+			Tasks: []execution.TaskSpec{{ID: "a"}, {ID: "b", Rules: c.rules}, {ID: "c"}, {ID: "d"}}}
+		if err := s.Check(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}

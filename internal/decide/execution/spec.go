@@ -1,0 +1,264 @@
+package execution
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// A Spec is a workflow as far as decisions depend on it: which task waits for which, and what each asks of a
+// worker. It has no commands, no files and no directory.
+type Spec struct {
+	Graph *dag.Graph // its nodes are the indices of Tasks
+	Tasks []TaskSpec
+
+	// Clusters are tasks that become one job together, parents before their children. Each task is in one of them, and
+	// taken as vertices they have no cycle; nil: every task is a job of its own. Rules may part them.
+	Clusters [][]int
+
+	Subs   []SubSpec // an inner one follows the one that it is in
+	Limits []int     // :: category - 1 → how many of its members may run at a time
+	Open   bool      // it begins without tasks and Graph, and tasks are added: see Addition
+	Losses int       // a task fails that ran on so many workers when they were lost; 0: none does
+}
+
+// A TaskSpec is what one task asks of a worker.
+type TaskSpec struct {
+	ID        string
+	CPUs      int
+	MemoryMiB int
+	GPUs      int
+	DiskMiB   int
+	Estimate  time.Duration // assumed runtime; never 0
+	Usual     bool          // Estimate is the run's default: the task gives none
+	Retries   int           // how often it may fail and be tried again
+	Once      bool          // it is not begun again if its worker is lost, or has to leave
+	Done      bool          // before this execution began: it never runs, and what its parents do does not matter
+	Rules     *Rules        // nil: nothing more is said
+}
+
+// Needs returns what the task asks of a worker beside time.
+func (t *TaskSpec) Needs() corral.Resources {
+	return corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB}
+}
+
+// A need is what a job asks of a worker.
+type need struct {
+	of   corral.Resources
+	time time.Duration
+}
+
+// and returns what a job needs that is this one and then another: the most of each resource, and the time of both.
+func (n need) and(m need) need { return need{n.of.Most(m.of), n.time + m.time} }
+
+// A plan is a Spec and what follows from it.
+type plan struct {
+	Spec
+	rank  []time.Duration // :: task → its upward rank: the longest way from its start to the end of the workflow
+	scope scoping
+
+	// The tasks in clusters: those that are released together.
+	members   []int32 // the tasks, cluster by cluster
+	start     []int32 // :: cluster → index of its first member; one more than there are clusters
+	clusterOf []int32 // :: task → its cluster
+	inner     bool    // some task waits for one of its own cluster
+}
+
+// newPlan works out what never changes during a run: ranks, and which tasks are released together. Without clustering
+// each task is a cluster of its own, so that there is one rule for both.
+func newPlan(s Spec) *plan {
+	n := len(s.Tasks)
+	if s.Open {
+		s.Graph, s.Limits = emptyGraph(), slices.Clip(s.Limits)
+	}
+	s.Graph = s.withoutParentsOfDone()
+	p := &plan{
+		Spec: s, members: make([]int32, 0, n), start: make([]int32, 0, n+1), clusterOf: make([]int32, n),
+	}
+	estimates := make([]time.Duration, n)
+	for i, t := range s.Tasks {
+		estimates[i] = t.Estimate
+	}
+	p.rank = s.Graph.UpwardRanks(estimates)
+	scoping, err := newScoping(&p.Spec)
+	if err != nil {
+		panic(err) // the caller's defect, who did not Check the spec
+	}
+	p.scope = scoping
+	if s.Clusters != nil {
+		for _, tasks := range s.Clusters {
+			for len(tasks) > 0 { // parts in a row never wait for each other in a circle, since parents come first
+				n := p.joining(tasks)
+				p.cluster(tasks[:n]...)
+				tasks = tasks[n:]
+			}
+		}
+	} else {
+		for i := range s.Tasks {
+			p.cluster(i)
+		}
+	}
+	p.start = append(p.start, int32(len(p.members)))
+	p.inner = s.Clusters != nil && slices.ContainsFunc(p.members, func(i int32) bool {
+		return slices.ContainsFunc(s.Graph.Parents(int(i)), func(parent int) bool {
+			return p.clusterOf[parent] == p.clusterOf[i]
+		})
+	})
+	return p
+}
+
+// emptyGraph is a graph for one execution, which grows.
+func emptyGraph() *dag.Graph {
+	g, err := dag.New(0, nil)
+	if err != nil {
+		panic(err) // unreachable
+	}
+	return g
+}
+
+// Jobs says which tasks share a job, as long as workers have the time for it: numbers from 1 of the jobs of several
+// tasks, 0 for a task that is a job alone or was done before; and how many jobs there are of both.
+func (s Spec) Jobs() (of []int, n int) {
+	p := newPlan(s)
+	of = make([]int, len(s.Tasks))
+	clustered := 0
+	for c := range len(p.start) - 1 {
+		left := slices.DeleteFunc(slices.Clone(p.members[p.start[c]:p.start[c+1]]), func(i int32) bool {
+			return s.Tasks[i].Done
+		})
+		if len(left) > 1 {
+			clustered++
+			for _, i := range left {
+				of[i] = clustered
+			}
+		}
+		n += min(1, len(left))
+	}
+	return of, n
+}
+
+// withoutParentsOfDone returns the graph in which tasks that were done before wait for nothing: somebody may have said
+// so of a task whose parents have still to run.
+func (s *Spec) withoutParentsOfDone() *dag.Graph {
+	waits := func(i int) bool { return s.Tasks[i].Done && len(s.Graph.Parents(i)) > 0 }
+	none := true
+	for i := range s.Tasks {
+		none = none && !waits(i)
+	}
+	if none {
+		return s.Graph
+	}
+	var edges [][2]int
+	for i := range s.Tasks {
+		if waits(i) {
+			continue
+		}
+		for _, parent := range s.Graph.Parents(i) {
+			edges = append(edges, [2]int{parent, i})
+		}
+	}
+	g, err := dag.New(len(s.Tasks), edges)
+	if err != nil {
+		panic(err) // unreachable: fewer edges make no cycle
+	}
+	return g
+}
+
+// cluster makes a cluster of tasks.
+func (p *plan) cluster(tasks ...int) {
+	c := int32(len(p.start))
+	p.start = append(p.start, int32(len(p.members)))
+	for _, i := range tasks {
+		p.members = append(p.members, int32(i))
+		p.clusterOf[i] = c
+	}
+}
+
+// clustered reports whether any job is of several tasks.
+func (p *plan) clustered() bool { return len(p.start)-1 < len(p.Tasks) }
+
+// tasksOf returns the tasks of a cluster. The slice has no room behind it, so that whoever appends to it copies.
+func (p *plan) tasksOf(cluster int) []int32 {
+	from, to := p.start[cluster], p.start[cluster+1]
+	return p.members[from:to:to]
+}
+
+// leaves reports whether no task waits for any of these.
+func (p *plan) leaves(tasks []int32) bool {
+	return !slices.ContainsFunc(tasks, func(i int32) bool { return len(p.Graph.Children(int(i))) > 0 })
+}
+
+// A kind is what tasks have in common that may share a job, which is treated as one.
+type kind struct {
+	priority, category int
+	scope              int32
+}
+
+// joining returns how many of the tasks, from the first on, the rules let be one job: nothing is done before or after
+// one of them, and what is said of one is said of all. Where there are subworkflows or final tasks none of them waits
+// for another.
+func (p *plan) joining(tasks []int) int {
+	alone := func(i int) bool {
+		r := p.scope.rules(int32(i))
+		return r.Pre != nil || r.Post != nil || r.Final
+	}
+	first := p.kindOf(tasks[0])
+	for n, i := range tasks {
+		waits := p.scope.inside != nil && slices.ContainsFunc(p.Graph.Parents(i), func(parent int) bool {
+			return slices.Contains(tasks[:n], parent)
+		})
+		if n > 0 && (waits || alone(tasks[0]) || alone(i) || p.kindOf(i) != first) {
+			return n
+		}
+	}
+	return len(tasks)
+}
+
+func (p *plan) kindOf(i int) kind {
+	r := p.scope.rules(int32(i))
+	return kind{priority: r.Priority, category: r.Category, scope: p.scope.around(int32(i))}
+}
+
+// urgency says how urgent a job of these tasks is: by their priority, which they share, then by the most urgent one's
+// rank, then by the first one's place in the workflow.
+func (p *plan) urgency(tasks []int32) urgency {
+	return urgency{p.scope.rules(tasks[0]).Priority, p.highest(tasks), tasks[0]}
+}
+
+// rankOf is the highest upward rank of a scope's tasks.
+func (p *plan) rankOf(scope int32) (rank time.Duration) {
+	first, end := p.scope.tasksIn(scope)
+	for i := first; i < end; i++ {
+		rank = max(rank, p.rank[i])
+	}
+	return rank
+}
+
+// An urgency is a place in the order in which tasks are released.
+type urgency struct {
+	priority int
+	rank     time.Duration
+	place    int32
+}
+
+// level orders what is most urgent first, whatever its place.
+func (u urgency) level(v urgency) int {
+	return cmp.Or(cmp.Compare(v.priority, u.priority), cmp.Compare(v.rank, u.rank))
+}
+
+// compare orders what is most urgent first.
+func (u urgency) compare(v urgency) int {
+	return cmp.Or(u.level(v), cmp.Compare(u.place, v.place))
+}
+
+// highest is the highest upward rank of tasks: a job is as urgent as its most urgent task.
+func (p *plan) highest(tasks []int32) time.Duration {
+	var highest time.Duration
+	for _, i := range tasks {
+		highest = max(highest, p.rank[i])
+	}
+	return highest
+}

@@ -1,0 +1,110 @@
+package execution
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// Transfers says what the way of the files of a run took, by the site of the worker, in the order of their names; site
+// returns "" for a worker of which that is not known. Where no file travelled nothing is said.
+func Transfers(x *Execution, site func(worker string) string) (all []corral.SiteTransfer) {
+	by := map[string][]Way{} // :: site → of each job; In is all the time that it took
+	for c := range len(x.plan.start) - 1 {
+		if way, worker, ok := wayOfJob(x, x.plan.tasksOf(c)); ok {
+			name := site(x.roster.workers[worker].name)
+			by[name] = append(by[name], way)
+		}
+	}
+	delete(by, "")
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, transferOf(name, by[name]))
+	}
+	return all
+}
+
+// wayOfJob sums up the ways of the tasks that were planned as one job; ok is false if no file travelled, or if they
+// were not all done by one worker.
+func wayOfJob(x *Execution, members []int32) (sum Way, worker int32, ok bool) {
+	for k, i := range members {
+		way, travelled := x.attempts.ways[i]
+		t := &x.attempts.tasks[i]
+		if x.frontier.state(i) != dag.Done || k > 0 && t.worker != worker {
+			return sum, worker, false
+		}
+		worker, ok = t.worker, ok || travelled
+		sum.In, sum.Bytes = sum.In+way.In+way.Out, sum.Bytes+way.Bytes
+	}
+	return sum, worker, ok
+}
+
+// transferOf says what the ways of a site's jobs come to.
+func transferOf(site string, ways []Way) corral.SiteTransfer {
+	t := corral.SiteTransfer{Site: site, Jobs: len(ways)}
+	var took Msec
+	for _, w := range ways {
+		took, t.Bytes = took+w.In, t.Bytes+w.Bytes
+	}
+	t.Took = corral.Seconds(took.sub(0))
+	latency, bandwidth := line(ways)
+	t.Latency, t.Bandwidth = corral.Seconds(latency*1e6), bandwidth
+	return t
+}
+
+// worthBytes is from how many bytes of a job on their way is taken for that of bytes, where jobs are too much alike to
+// tell: to send fewer takes hardly longer than to send none.
+const worthBytes = 1 << 20
+
+// line returns the latency, in milliseconds, and the bandwidth, in bytes a second, of ways that take latency + bytes ÷
+// bandwidth. The small half of them tells the latency, and the largest, which have half of the bytes, the bandwidth: it
+// is their bytes over their time, so that what is expected of all bytes together is what they took. Each estimate is
+// the better for the other, so they are made in turn. Where the small ones are not small the two cannot be told apart:
+// then all is bandwidth from worthBytes on, and below that all is latency.
+func line(ways []Way) (latency, bandwidth float64) {
+	slices.SortStableFunc(ways, func(a, b Way) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	var bytes, took float64
+	for _, w := range ways {
+		bytes, took = bytes+float64(w.Bytes), took+float64(w.In)
+	}
+	small, large := ways[:(len(ways)+1)/2], len(ways)
+	var sent, needed float64
+	for large > len(small) && sent < bytes/2 {
+		large--
+		sent, needed = sent+float64(ways[large].Bytes), needed+float64(ways[large].In)
+	}
+	number := float64(len(ways) - large)
+	median := float64(small[len(small)-1].Bytes)
+	switch {
+	case len(ways) >= fewHops && sent > worthBytes/16*number && sent > 2*median*number:
+	case bytes >= worthBytes*float64(len(ways)) && took > 0:
+		return 0, 1e3 * bytes / took
+	default:
+		return trimmed(small, 0), 0
+	}
+	for range 16 { // each halves what is left of the error at least
+		if needed <= latency*number {
+			return trimmed(small, 0), 0
+		}
+		bandwidth = sent / (needed - latency*number)
+		latency = trimmed(small, 1/bandwidth)
+	}
+	return latency, 1e3 * bandwidth
+}
+
+// trimmed is the mean of the middle 90 % of what ways take beside their bytes, at so many milliseconds a byte.
+func trimmed(ways []Way, each float64) float64 {
+	rest := make([]float64, len(ways))
+	for i, w := range ways {
+		rest[i] = float64(w.In) - each*float64(w.Bytes)
+	}
+	slices.Sort(rest)
+	cut := len(rest) / 20
+	var sum float64
+	for _, r := range rest[cut : len(rest)-cut] {
+		sum += r
+	}
+	return max(0, sum/float64(len(rest)-2*cut))
+}

@@ -1,0 +1,176 @@
+package matching_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/matching"
+)
+
+// needs of a job with next to no memory.
+func needs(cpus int, estimate time.Duration) matching.Resources {
+	return matching.Resources{Resources: corral.Resources{CPUs: cpus, MemoryMiB: 1}, Time: estimate}
+}
+
+// A job of four cpus comes behind nothing, but small ones that fit keep all four from being free.
+func TestOvertakenJobGetsASlotAtLast(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	s := c.open("s", 4, 4000, time.Hour)
+	for range 4 {
+		c.push("small", 0, 0, needs(1, 3*time.Second))
+	}
+	c.match()
+	big := c.push("big", 0, 1, needs(4, time.Second))
+	for i := range 100 {
+		c.push("small", 0, 0, needs(1, 3*time.Second))
+		c.now = c.now.Add(time.Second)
+		if running := s.Running(); len(running) > 0 {
+			c.free(s, running[0])
+		}
+		if slices.Contains(c.match(), big) {
+			if waited := time.Duration(i+1) * time.Second; waited < 10*time.Second {
+				t.Errorf("the slot was emptied after %v; small jobs may overtake for 10 s", waited)
+			}
+			return
+		}
+	}
+	t.Error("the big job never started")
+}
+
+func TestJobThatFitsNoSlotBlocksNone(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	s := c.open("s", 2, 4000, time.Hour)
+	c.push("huge", 0, 9, needs(64, time.Second))
+	for range 50 {
+		c.push("", 0, 0, needs(2, time.Second))
+	}
+	for range 50 {
+		c.now = c.now.Add(time.Second)
+		taken := c.match()
+		if len(taken) != 1 {
+			t.Fatalf("taken %d jobs, want one", len(taken))
+		}
+		c.free(s, taken[0])
+	}
+}
+
+// A job of a higher class goes before one of any priority.
+func TestClassGoesBeforePriority(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	c.push("ranked", 0, 1e9, needs(1, time.Second))
+	first := &job{name: "first", pushed: c.now}
+	first.Job = matching.Job[*job]{Value: first, Run: &c.runs[0], Class: 1, Needs: needs(1, time.Second)}
+	c.Push(&first.Job)
+	c.queued = append(c.queued, first)
+	c.open("s", 1, 1000, time.Hour)
+	if taken := c.match(); len(taken) == 0 || taken[0] != first {
+		t.Errorf("taken %v, want first the job of the higher class", taken)
+	}
+}
+
+func TestPrefetch(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		cpus     int
+		queued   int
+		estimate time.Duration
+		took     time.Duration // each of those before; 0: there were none
+		others   int           // cpus of other slots
+		want     int           // that wait
+	}{
+		{name: "short jobs wait up to the most", cpus: 1, queued: 500, estimate: time.Millisecond, want: 64},
+		{name: "for each cpu", cpus: 2, queued: 500, estimate: time.Millisecond, want: 128},
+		{name: "up to the work", cpus: 1, queued: 500, estimate: 50 * time.Millisecond, want: 3},
+		{name: "long jobs do not wait", cpus: 1, queued: 500, estimate: time.Second, want: 0},
+		{name: "measured short jobs do", cpus: 1, queued: 500, estimate: time.Minute, took: time.Millisecond, want: 64},
+		{name: "not if measured long", cpus: 1, queued: 500, estimate: time.Millisecond, took: time.Minute, want: 0},
+		{name: "only a fair share", cpus: 1, queued: 10, estimate: time.Millisecond, others: 1, want: 5},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster()
+			if tt.took > 0 {
+				c.runs[0].Observe(tt.took, tt.estimate)
+			}
+			for range tt.queued {
+				c.push("", 0, 0, needs(1, tt.estimate))
+			}
+			s := c.open("s", tt.cpus, 1000, time.Hour)
+			if tt.others > 0 {
+				c.open("t", tt.others, 1000, time.Hour)
+			}
+			c.match()
+			if running, waiting := len(s.Running()), len(c.waiting(s)); running != tt.cpus || waiting != tt.want {
+				t.Errorf("%d jobs run and %d wait, want %d and %d", running, waiting, tt.cpus, tt.want)
+			}
+		})
+	}
+}
+
+// What is first in the queue and long must not be starved by what is short and can be prefetched.
+func TestPrefetchDoesNotOvertake(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	s := c.open("s", 1, 1000, time.Hour)
+	c.push("", 0, 0, needs(1, time.Millisecond))
+	c.match()
+	first := c.push("first", 0, 1, needs(1, time.Minute))
+	for range 100 {
+		c.push("", 0, 0, needs(1, time.Millisecond))
+	}
+	if taken := c.match(); len(taken) != 0 {
+		t.Errorf("%d short jobs wait at the worker before the long one", len(taken))
+	}
+	c.free(s, s.Running()[0])
+	if taken := c.match(); len(taken) == 0 || taken[0] != first {
+		t.Errorf("the long job did not start first")
+	}
+}
+
+// A worker says what it holds, and is believed: also if that is more than it has room for.
+func TestResetBelievesTheWorker(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	s := c.open("s", 2, 1000, time.Hour)
+	a := c.push("a", 0, 0, needs(2, time.Second))
+	b := c.push("b", 0, 0, needs(1, time.Second))
+	w := c.push("w", 0, 0, needs(1, time.Second))
+	c.Remove(&c.runs[0])
+	s.Reset(c.now, []*matching.Job[*job]{&a.Job, &b.Job}, []*matching.Job[*job]{&w.Job})
+	if got := s.Running(); !slices.Equal(got, []*job{a, b}) || s.Free().CPUs != 0 {
+		t.Errorf("%d jobs run and %d cpus are free, want both and none", len(got), s.Free().CPUs)
+	}
+	s.Release(&a.Job, c.now)
+	if got := s.Running(); !slices.Equal(got, []*job{b, w}) || s.Free().CPUs != 0 {
+		t.Errorf("%d jobs run and %d cpus are free, want the one that waited too", len(got), s.Free().CPUs)
+	}
+}
+
+// A slot that is closed takes nothing, whether all are matched or only this one; opening it twice counts its
+// cpus once.
+func TestOnlyOpenSlotsTakeJobs(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	s := c.open("s", 1, 1000, time.Hour)
+	c.Open(s)
+	c.Close(s)
+	c.Close(s)
+	c.push("", 0, 0, needs(1, time.Second))
+	for range c.Match(c.now, s) {
+		t.Error("a slot that is closed took a job")
+	}
+	if taken := c.match(); len(taken) != 0 {
+		t.Errorf("%d jobs were taken by no slot", len(taken))
+	}
+	c.Open(s)
+	if taken := c.match(); len(taken) != 1 {
+		t.Errorf("%d jobs were taken, want one", len(taken))
+	}
+}

@@ -1,0 +1,44 @@
+package queueing_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
+)
+
+// The nearest waits that there are decide: of like pilots in the queue, of all in the queue, of all at the site, and
+// else a guess, which says that it is one. What is eight days old does not count.
+func TestExpect(t *testing.T) {
+	t.Parallel()
+	now := noon.Add(2 * time.Hour)
+	old := shaped(4, 60, 1000)
+	old.SubmittedAt = noon.Add(-8 * 24 * time.Hour)
+	old.StartedAt = old.SubmittedAt.Add(1000 * time.Minute)
+	other := shaped(4, 60, 90)
+	other.Queue = "short"
+	minutes := func(n int) corral.Seconds { return corral.Seconds(time.Duration(n) * time.Minute) }
+	for name, c := range map[string]struct {
+		waits []corral.Wait
+		cpus  int
+		want  queueing.Expected
+	}{
+		"like pilots": {[]corral.Wait{shaped(4, 60, 10), shaped(4, 60, 30), shaped(512, 60, 500), old}, 4,
+			queueing.Expected{Wait: minutes(20), Spread: corral.Seconds(848528 * time.Millisecond), Waits: 2, Source: queueing.SourceLike}},
+		"no like pilot: 1024 cpus": {[]corral.Wait{shaped(4, 60, 10), shaped(4, 60, 30), other}, 1024,
+			queueing.Expected{Wait: minutes(20), Spread: corral.Seconds(848528 * time.Millisecond), Waits: 2, Source: queueing.SourceQueue}},
+		"none in the queue": {[]corral.Wait{other, old}, 4, queueing.Expected{Wait: minutes(90), Waits: 1, Source: queueing.SourceSite}},
+		"none but old ones": {[]corral.Wait{old}, 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
+		"none":              {nil, 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
+		"many that gave up at once": {append(vain(4, 0, 100), shaped(4, 60, 30)), 4,
+			queueing.Expected{Wait: minutes(30), Waits: 1, Source: queueing.SourceLike}},
+		"none but such":  {vain(4, 0, 100), 4, queueing.Expected{Wait: minutes(45), Source: queueing.SourceGuess}},
+		"one that waits": {[]corral.Wait{waiting(30)}, 2, queueing.Expected{Wait: minutes(90), Waits: 1, Source: queueing.SourceLike}},
+	} {
+		got := queueing.Expect(c.waits, queueing.Shape{Queue: "long", CPUs: c.cpus, Walltime: time.Hour}, now, 45*time.Minute)
+		if got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

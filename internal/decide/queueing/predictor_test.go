@@ -1,0 +1,136 @@
+package queueing_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
+)
+
+// shaped is an attempt of so many cpus and minutes of walltime that waited so many minutes.
+func shaped(cpus, walltime, minutes int) corral.Wait {
+	w := waitOf(minutes)
+	w.CPUs, w.Walltime = cpus, corral.Seconds(time.Duration(walltime)*time.Minute)
+	return w
+}
+
+func TestPredict(t *testing.T) {
+	t.Parallel()
+	var ten []corral.Wait
+	for i := range 10 {
+		ten = append(ten, shaped(4, 60, 1+i))
+	}
+	for name, c := range map[string]struct {
+		waits                  []corral.Wait
+		cpus, walltime, within int
+		want                   float64
+		likes                  int
+	}{
+		"none":                                {nil, 4, 60, 100, 0, 0},
+		"six of ten":                          {ten, 4, 60, 6, 0.6, 10},
+		"all":                                 {ten, 4, 60, 10, 1, 10},
+		"at once":                             {ten, 4, 60, 0, 0, 10},
+		"of a like shape":                     {ten, 7, 50, 6, 0.6, 10},
+		"a smaller one starts no later":       {ten, 1, 60, 6, 0.6, 0},
+		"a larger one starts no earlier":      {ten, 64, 60, 6, 0.6, 0},
+		"one that waits counts as longer":     {append(ten[:9:9], waiting(60)), 4, 60, 9, 9.0 / 10, 9},
+		"many that gave up at once":           {append(ten[:10:10], vain(1, 0, 100)...), 4, 60, 10, 1, 10},
+		"one that waits in vain":              {[]corral.Wait{shapedVain(4, 60)}, 4, 60, 30, 0, 1},
+		"small ones waited longer: all alike": {append(ten[:10:10], shaped(1, 60, 20)), 1, 60, 6, 6.0 / 11, 1},
+	} {
+		p := queueing.NewPredictor(c.waits, noon.Add(time.Hour))
+		got := p.Predict(c.cpus, time.Duration(c.walltime)*time.Minute, time.Duration(c.within)*time.Minute)
+		if math.Abs(got.Estimate-c.want) > 1e-9 || got.Waits != c.likes || got.Bound != 0 {
+			t.Errorf("%s: %+v, want %v of %d, and no bound", name, got, c.want, c.likes)
+		}
+	}
+}
+
+// shapedVain is an attempt of so many cpus that has waited so many minutes, and vain are many that gave up.
+func shapedVain(cpus, minutes int) corral.Wait {
+	w := gaveUp(minutes)
+	w.CPUs = cpus
+	return w
+}
+
+func vain(cpus, minutes, n int) (all []corral.Wait) {
+	for range n {
+		all = append(all, shapedVain(cpus, minutes))
+	}
+	return all
+}
+
+// Of waits that say nothing about a time nothing is known.
+func TestNothingIsKnown(t *testing.T) {
+	t.Parallel()
+	for name, waits := range map[string][]corral.Wait{"none": nil, "given up too soon": vain(4, 5, 3)} {
+		p := queueing.NewPredictor(waits, noon.Add(time.Hour))
+		if got := p.Predict(4, time.Hour, 10*time.Minute); got.Known || got.Estimate != 0 || got.Bound != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := queueing.NewPredictor(vain(4, 5, 3), noon).Predict(4, time.Hour, 5*time.Minute); !got.Known || got.Estimate != 0 {
+		t.Errorf("that none started within five minutes is known: %+v", got)
+	}
+}
+
+// With many waits there is a bound, which is on the safe side of the estimate.
+func TestPredictBound(t *testing.T) {
+	t.Parallel()
+	var many []corral.Wait
+	for i := range 2000 {
+		many = append(many, shaped(4, 60, 1+i*7919%100))
+	}
+	p := queueing.NewPredictor(many, noon.Add(time.Hour))
+	last := 0.0
+	for _, within := range []int{1, 20, 50, 80, 99, 100} {
+		got := p.Predict(4, time.Hour, time.Duration(within)*time.Minute)
+		if got.Bound > got.Estimate || got.Bound < last || within >= 80 && got.Bound == 0 {
+			t.Errorf("within %d minutes: %+v, and %v before", within, got, last)
+		}
+		last = got.Bound
+	}
+}
+
+// More time makes a start more probable, and more cpus or a longer walltime less, whatever has waited.
+func TestPredictionsAreOrdered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
+		var waits []corral.Wait
+		for range number("waits", 0, 40) {
+			w := shaped(1<<number("cpus", 0, 6), 1<<number("walltime", 0, 12), number("waited", 0, 100))
+			if number("vain", 0, 2) == 0 {
+				w.StartedAt, w.EndedAt, w.Outcome = time.Time{}, w.StartedAt, corral.OutcomeRemoved
+			}
+			waits = append(waits, w)
+		}
+		p := queueing.NewPredictor(waits, noon)
+		cpus, walltime, within := 1<<number("n", 0, 7), 1<<number("w", 0, 13), number("within", 0, 110)
+		minutes := func(n int) time.Duration { return time.Duration(n) * time.Minute }
+		estimate := func(cpus, walltime, within int) float64 {
+			one := p.Predict(cpus, minutes(walltime), minutes(within))
+			if one.Bound > one.Estimate {
+				t.Fatalf("at least %v, and probably %v", one.Bound, one.Estimate)
+			}
+			return one.Estimate
+		}
+		got := estimate(cpus, walltime, within)
+		if got < 0 || got > 1 || math.IsNaN(got) {
+			t.Fatalf("an estimate of %v", got)
+		}
+		for name, other := range map[string]float64{
+			"cpus": estimate(2*cpus, walltime, within), "walltime": estimate(cpus, 4*walltime, within),
+		} {
+			if other > got {
+				t.Fatalf("%v, and with more %s %v", got, name, other)
+			}
+		}
+		if _, known := p.Estimate(cpus, minutes(walltime), minutes(within)); known && estimate(cpus, walltime, within-1) > got {
+			t.Fatalf("%v, and with less time %v", got, estimate(cpus, walltime, within-1))
+		}
+	})
+}

@@ -1,0 +1,23 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// RemoveAll is os.RemoveAll that also removes directories which a task made read-only.
+func RemoveAll(path string) error {
+	err := os.RemoveAll(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			return os.Chmod(at, 0o700)
+		}
+		return err
+	})
+	return os.RemoveAll(path)
+}

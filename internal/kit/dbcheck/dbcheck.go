@@ -1,0 +1,78 @@
+// Package dbcheck keeps the result of the last check of corrald's database, in a small file beside it.
+//
+// Several programs need that result, and only one of them can open the database: corrald checks it at each start, a
+// backup checks it as well, in a process of its own, `corral doctor` reports it although corrald may be down, and
+// /metrics has it as a number. The file also shows that there was a database: one that has disappeared is not replaced
+// by an empty one.
+package dbcheck
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/input"
+)
+
+// A Source is the program that made a check.
+type Source string
+
+const (
+	Start  Source = "start"  // of corrald
+	Backup Source = "backup" // `corral admin backup`
+)
+
+// A Record is the result of a check.
+type Record struct {
+	At     time.Time `json:"at"`
+	By     Source    `json:"by"`
+	Damage string    `json:"damage,omitempty"` // what SQLite found; empty: the database is whole
+}
+
+// Whole reports whether the check found nothing.
+func (r Record) Whole() bool { return r.Damage == "" }
+
+// File is where the record of the database at path is.
+func File(path string) string { return path + "-check" }
+
+// maxRecord bounds what is read of a record, in bytes.
+const maxRecord = 64 << 10
+
+// Read returns the record of the database at path; there is none if it has never been checked.
+func Read(path string) (r Record, found bool, err error) {
+	b, err := input.ReadFile(File(path), maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("reading the result of the last check: %w", err)
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		return Record{}, false, fmt.Errorf("reading the result of the last check, %s: %w", File(path), err)
+	}
+	return r, true, nil
+}
+
+// Write replaces the record of the database at path. Several processes may do that at the same time.
+func Write(path string, r Record) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err // unreachable: it has only plain fields
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(File(path))+"-") // mode 0600
+	if err != nil {
+		return fmt.Errorf("keeping the result of the check: %w", err)
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), File(path))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keeping the result of the check: %w", err), os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package retry_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/corral-pilot/corral/internal/kit/retry"
+)
+
+// A gone server gives no answer until a moment.
+type gone struct {
+	until time.Time
+	err   error
+}
+
+func (g gone) RoundTrip(*http.Request) (*http.Response, error) {
+	if time.Now().Before(g.until) {
+		return nil, g.err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+}
+
+// Who asks for the first time hears soon that nobody is there, at once where there is not even a socket; who waits for
+// something outlasts a restart, and hears after a minute that there is none.
+func TestSilenceIsBorneByWhoWaits(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("connection refused")
+	for _, tt := range []struct {
+		name    string
+		patient bool
+		silence time.Duration
+		err     error
+		ok      bool
+		most    time.Duration
+	}{
+		{"a blink", false, time.Second, refused, true, 3 * time.Second},
+		{"nobody", false, time.Hour, refused, false, 8 * time.Second},
+		{"no socket", false, time.Hour, fs.ErrNotExist, false, 0},
+		{"a restart", true, 40 * time.Second, refused, true, 43 * time.Second},
+		{"a restart in order", true, 40 * time.Second, fs.ErrNotExist, true, 43 * time.Second},
+		{"none after all", true, time.Hour, refused, false, 63 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := retry.NewClient(&http.Transport{})
+				begun := time.Now()
+				c.HTTPClient.Transport = gone{begun.Add(tt.silence), tt.err}
+				ctx := t.Context()
+				if tt.patient {
+					ctx = retry.Patiently(ctx)
+				}
+				err := ask(ctx, c)
+				if took := time.Since(begun); (err == nil) != tt.ok || took > tt.most {
+					t.Errorf("%v after %v", err, took)
+				}
+			})
+		})
+	}
+}
+
+func ask(ctx context.Context, c *retryablehttp.Client) error {
+	ctx, _ = retry.Track(ctx)
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, "http://corrald.example", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.Do(req)
+	if err == nil {
+		err = resp.Body.Close()
+	}
+	return err
+}

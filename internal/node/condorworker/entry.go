@@ -1,0 +1,71 @@
+package condorworker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/decide/attempt"
+	"github.com/corral-pilot/corral/internal/node/process"
+)
+
+const (
+	startMost = 5 * time.Minute // for the daemons to ask the pool, on a machine where everything takes long
+	joinTime  = time.Minute     // for the pool to take in a worker that asks; HTCondor itself would try forever
+)
+
+// An entry is how far a worker has come on its way into the pool: its daemons start, ask the pool, and are taken in.
+// Each step has its time, at most half of what is left to the worker. An entry only decides; it reads no clock and ends
+// nothing.
+type entry struct {
+	end    time.Time     // of the worker
+	within time.Duration // for the next step, which must be done at by
+	by     time.Time
+	asked  bool      // the daemons have asked the pool
+	joined time.Time // first; zero: not yet
+	in     bool      // in the pool, as far as the log says
+}
+
+func newEntry(now, end time.Time) entry {
+	e := entry{end: end}
+	e.expect(startMost, now)
+	return e
+}
+
+func (e *entry) expect(most time.Duration, now time.Time) {
+	e.within = min(most, e.end.Sub(now)/2)
+	e.by = now.Add(e.within)
+}
+
+// note takes in what the daemons log, and reports whether the pool has just taken the worker in, maybe once more.
+func (e *entry) note(log *condor.GlideinLog, now time.Time) (registered bool) {
+	if log.Asked && !e.asked {
+		e.asked = true
+		e.expect(joinTime, now)
+	}
+	registered = log.Joined && !e.in
+	if e.in = log.Joined; registered && e.joined.IsZero() {
+		e.joined = now
+	}
+	return registered
+}
+
+// fault returns why a worker of the pool at collector should leave; nil: it should not. One refusal of a worker that
+// has been in the pool may come from a pool that is starting again, so it takes two.
+func (e *entry) fault(log *condor.GlideinLog, collector string, now time.Time) *process.Word {
+	within := e.within.Round(time.Second)
+	switch {
+	case log.Ended != "" && !strings.HasSuffix(log.Ended, "exited with status 0"): // as at its end, or after a drain
+		return &process.Word{Error: "its condor_startd " + log.Ended}
+	case log.Refused != "" && (e.joined.IsZero() || log.Refusals > 1):
+		return &process.Word{Left: attempt.LeftRefused, Error: "the pool refused the token: " + log.Refused}
+	case !e.joined.IsZero() || !now.After(e.by):
+		return nil
+	case !e.asked:
+		return &process.Word{Left: attempt.LeftUnable,
+			Error: fmt.Sprintf("HTCondor's daemons did not ask the pool at %s within %s", collector, within)}
+	}
+	return &process.Word{Left: attempt.LeftUnable,
+		Error: fmt.Sprintf("the pool at %s did not take it in within %s", collector, within)}
+}

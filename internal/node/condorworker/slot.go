@@ -1,0 +1,123 @@
+package condorworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/internal/kit/retry"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+)
+
+// A Slot is what the program of an HTCondor job finds on its glidein.
+type Slot struct {
+	Dir    string // the job's own
+	Worker string // of the pool, that has the slot
+	Host   string // for people
+	corral.Resources
+	Ends       time.Time // when the glidein ends; zero if it does not say
+	Home       []string  // addresses of corrald's worker port
+	HomeDigest string    // of its certificate
+}
+
+// Enter is what the program of an HTCondor job begins with: it finds its slot, and sets what HTCondor leaves out of a
+// job's environment. The context that it returns ends when the job's starter is gone, too.
+func Enter(ctx context.Context) (context.Context, context.CancelFunc, Slot, error) {
+	dir, err := sandbox()
+	if err != nil {
+		return nil, nil, Slot{}, err
+	}
+	s, err := slotOf(os.Getenv("_CONDOR_MACHINE_AD"))
+	if err == nil {
+		err = home()
+	}
+	if err != nil {
+		return nil, nil, s, err
+	}
+	s.Dir = dir
+	ctx, cancel := context.WithCancel(ctx)
+	go leaveWithParent(ctx, cancel)
+	return ctx, cancel, s, nil
+}
+
+// sandbox is the folder that HTCondor made for the job.
+func sandbox() (dir string, err error) {
+	if dir = os.Getenv("_CONDOR_SCRATCH_DIR"); dir == "" {
+		err = errors.New("this runs inside an HTCondor job only: _CONDOR_SCRATCH_DIR is not set")
+	}
+	return dir, err
+}
+
+// parentEvery is how often a job looks whether its starter is still there.
+const parentEvery = time.Second
+
+// leaveWithParent cancels when the parent is gone: a starter that was killed does not end its job, and the run will
+// have the tasks done elsewhere.
+func leaveWithParent(ctx context.Context, cancel context.CancelFunc) {
+	parent := os.Getppid()
+	for os.Getppid() == parent && retry.For(ctx, parentEvery) {
+	}
+	cancel()
+}
+
+// slotOf reads the ad of a slot.
+func slotOf(file string) (s Slot, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return s, fmt.Errorf("reading the worker's ad: %w", err)
+	}
+	var ends int
+	var addresses string
+	numbers := map[string]*int{"Cpus": &s.CPUs, "Memory": &s.MemoryMiB, "GPUs": &s.GPUs, "CorralEnd": &ends}
+	texts := map[string]*string{
+		workerAttribute: &s.Worker, "CorralHost": &s.Host,
+		jobfiles.HomeAttribute: &addresses, jobfiles.HomeDigestAttribute: &s.HomeDigest,
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			continue
+		}
+		name = strings.TrimSpace(name)
+		switch v := classad.ParseOld(strings.TrimSpace(value)).(type) {
+		case string:
+			if to := texts[name]; to != nil {
+				*to = v
+			}
+		case int64:
+			if to := numbers[name]; to != nil && v >= 0 && v <= math.MaxInt32 {
+				*to = int(v)
+			}
+		}
+	}
+	if s.Worker == "" {
+		return s, fmt.Errorf("the worker's ad %s does not name the worker (%s)", file, workerAttribute)
+	}
+	s.Home = strings.Fields(addresses)
+	if ends > 0 {
+		s.Ends = time.Unix(int64(ends), 0)
+	}
+	return s, nil
+}
+
+// home sets the variables that HTCondor leaves out of a job's environment and that a worker of a personal cluster has.
+func home() error {
+	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
+	if err != nil {
+		return nil // a user without a name has no home either
+	}
+	for name, value := range map[string]string{"HOME": u.HomeDir, "USER": u.Username} {
+		if os.Getenv(name) == "" {
+			err = errors.Join(err, os.Setenv(name, value))
+		}
+	}
+	return err
+}

@@ -1,0 +1,265 @@
+package condorworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral/broker/relay"
+	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/decide/attempt"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/node/process"
+)
+
+const (
+	lookGap    = 100 * time.Millisecond  // between two looks at the daemons' log while something waits for them
+	lookSlow   = 500 * time.Millisecond  // otherwise: hundreds of workers may share a machine
+	retellTime = 3 * time.Second         // for the daemons to tell the pool that they take no more jobs; that takes 1 s
+	quitTime   = 1500 * time.Millisecond // for the daemons to end in order; less than the supervisor's grace
+)
+
+// A worker is a condor_master, its descendants, and what is known of them. This process is their subreaper, so that
+// whatever loses its parent stays ours to end.
+type worker struct {
+	lg     *slog.Logger
+	out    *process.Pipe
+	config condor.GlideinConfig
+	log    *condor.GlideinLog
+	master int    // process number
+	ended  string // how the master ended, once it has been reaped
+	killed bool   // by a signal
+
+	entry    entry
+	toldAt   time.Time // of the last word on idleness
+	draining bool
+	// Until drainBy a drained worker stays to tell the pool, which would go on matching what it remembers.
+	drainBy time.Time
+	fault   *process.Word // why the worker leaves of its own accord; nil: it does not leave
+	killAt  time.Time     // what is left then is killed
+}
+
+// Serve joins the HTCondor pool that the order names, and returns the worker's last word. If a relay stands between
+// this node and the pool, a forwarder on this node takes the pool's place.
+func Serve(
+	ctx context.Context, lg *slog.Logger, o process.Order, drain <-chan struct{}, out *process.Pipe,
+) process.Word {
+	if way := o.Join.Way; len(way.Relays) > 0 {
+		f, err := relay.Forward(lg, way.Collector, way.Relays, relay.NewRequest(relay.Pool, o.Tag, o.Token))
+		if err != nil {
+			return process.Word{Left: attempt.LeftUnable, Error: err.Error()}
+		}
+		defer f.Close()
+	}
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
+	defer signal.Stop(children)
+	w := &worker{lg: lg, out: out, config: offer(o, time.Now())}
+	err := w.start(o.Join.Secret)
+	switch {
+	case errors.Is(err, condor.ErrRoot): // which it is on every node
+		return process.Word{Left: attempt.LeftRefused, Error: "the pilot runs as root: " + err.Error()}
+	case err != nil:
+		return process.Word{Left: attempt.LeftUnable, Error: "starting HTCondor: " + err.Error()}
+	}
+	defer w.log.Close()
+	w.watch(ctx, children, drain)
+	process.EndDescendants()
+	w.log.Look(time.Now())
+	last := w.lastWord(time.Now())
+	if last.Error != "" { // HTCondor's logs are removed, ours is kept
+		lg.Warn("HTCondor ended", "error", last.Error, "its last lines", w.log.Last())
+	}
+	return last
+}
+
+// watch returns when the master has ended. That is the only end there is: a worker that is to leave signals the master,
+// and waits for it like for one that ends by itself.
+func (w *worker) watch(ctx context.Context, children <-chan os.Signal, drain <-chan struct{}) {
+	stop := ctx.Done()
+	for w.ended == "" {
+		select {
+		case <-children:
+		case <-time.After(w.pace()):
+		case <-drain:
+			drain = nil
+			w.drain(time.Now())
+		case <-stop:
+			stop = nil
+			w.leave(time.Now(), process.Word{Left: attempt.LeftAsked})
+		}
+		w.step(time.Now())
+	}
+}
+
+// start prepares the daemons' folder and starts the master. The master quits should this process die: the kernel
+// signals it when the thread that started it ends. The goroutine below keeps its thread to itself and never returns, so
+// that the thread lasts as long as the process.
+func (w *worker) start(secret string) error {
+	// What an earlier process of this worker left must not be taken for this one's.
+	if err := errors.Join(process.AdoptOrphans(), atomicfile.RemoveAll(w.config.Dir)); err != nil {
+		return err
+	}
+	if _, err := w.config.Prepare(secret); err != nil {
+		return err
+	}
+	cmd, err := w.config.Command()
+	if err != nil {
+		return err
+	}
+	printed, err := os.Create(w.errorFile())
+	if err != nil {
+		return err
+	}
+	defer printed.Close()
+	cmd.Stdout, cmd.Stderr = printed, printed
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		started <- cmd.Start()
+		select {}
+	}()
+	if err := <-started; err != nil {
+		return describeStart(cmd, err)
+	}
+	w.master = cmd.Process.Pid
+	_ = cmd.Process.Release() // Reap waits for it
+	w.log = w.config.Log()
+	w.entry = newEntry(time.Now(), w.config.Times.End)
+	return nil
+}
+
+// errorFile has what the daemons print before they have a log: that a library is missing, for example.
+func (w *worker) errorFile() string { return filepath.Join(w.config.Dir, "log", "stderr") }
+
+// describeStart says what the kernel means by a file that is there and is not found.
+func describeStart(cmd *exec.Cmd, err error) error {
+	if _, there := os.Stat(cmd.Path); there == nil && errors.Is(err, syscall.ENOENT) {
+		return fmt.Errorf("%w: its loader is not on this node: the package is for another C library", err)
+	}
+	return err
+}
+
+// pace returns how soon to look at the daemons' log again.
+func (w *worker) pace() time.Duration {
+	if w.entry.in && !w.draining && w.fault == nil {
+		return lookSlow
+	}
+	return lookGap
+}
+
+// step does whatever is due. Faults are looked for only in a worker that means to stay: one that drains ends as soon as
+// nothing runs, and one that leaves is killed when its time to do so in order is over. Everything that it knows comes
+// from the daemons' log and from the end of the master.
+func (w *worker) step(now time.Time) {
+	if status, ok := process.Reap()[w.master]; ok {
+		w.ended, w.killed = "condor_master "+process.Ending(status), status.Signaled()
+	}
+	w.log.Look(now)
+	registered := w.entry.note(w.log, now)
+	switch fault := w.entry.fault(w.log, w.config.Network.Collector.String(), now); {
+	case w.fault != nil:
+		if now.After(w.killAt) {
+			process.KillDescendants()
+		}
+	case w.ended != "":
+	case w.draining && w.log.Reread && !w.log.Busy() && (w.log.Retold || now.After(w.drainBy)):
+		w.signal(syscall.SIGTERM) // nothing runs, and nothing will
+	case fault != nil:
+		if fault.Left != attempt.LeftRefused {
+			fault.Error += w.because()
+		}
+		w.leave(now, *fault)
+	default:
+		w.tell(registered, now)
+	}
+}
+
+// tell tells the supervisor what is new about the worker. It has been idle since its last job ended, or since it
+// joined.
+func (w *worker) tell(registered bool, now time.Time) {
+	if registered {
+		w.out.Say(process.Word{Registered: true})
+	}
+	if !w.entry.in || now.Sub(w.toldAt) < process.WordGap {
+		return
+	}
+	w.toldAt = now
+	since := w.entry.joined
+	if w.log.Worked.After(since) {
+		since = w.log.Worked
+	}
+	idle := now.Sub(since)
+	w.out.Say(process.Word{Idle: &idle})
+}
+
+// drain has the daemons take no more jobs. step ends them after the jobs that run.
+func (w *worker) drain(now time.Time) {
+	w.draining, w.drainBy = true, now.Add(retellTime)
+	w.config.Draining, w.config.Attributes["CorralDraining"] = true, true
+	if err := w.config.Reconfigure(); err != nil {
+		w.leave(now, process.Word{Left: attempt.LeftDrained, Error: "drain: " + err.Error()})
+		return
+	}
+	w.signal(syscall.SIGHUP)
+}
+
+// leave ends the daemons at once. Their jobs go back to the queue.
+func (w *worker) leave(now time.Time, why process.Word) {
+	if w.fault != nil {
+		return
+	}
+	w.fault, w.killAt = &why, now.Add(quitTime)
+	w.signal(syscall.SIGQUIT)
+}
+
+// signal signals the master: SIGHUP has the daemons read their configuration again, SIGTERM ends them in order, SIGQUIT
+// at once.
+func (w *worker) signal(s syscall.Signal) {
+	if w.ended == "" { // else another process may have the number by now
+		_ = syscall.Kill(w.master, s)
+	}
+}
+
+// lastWord says why the worker left, once its master has ended. A master that ended by itself within one update of the
+// worker's end had reached it: it looks at the clock no more often.
+func (w *worker) lastWord(now time.Time) process.Word {
+	joined := !w.entry.joined.IsZero()
+	switch {
+	case w.fault != nil:
+		return *w.fault
+	case w.draining:
+		return process.Word{Left: attempt.LeftDrained}
+	case w.killed:
+		return process.Word{Error: w.ended}
+	case joined && !now.Before(w.config.Times.End.Add(-w.config.Times.Update)):
+		return process.Word{Left: attempt.LeftExpired}
+	case !joined:
+		return process.Word{Left: attempt.LeftUnable, Error: w.ended + w.because()}
+	}
+	return process.Word{Error: w.ended + w.because()}
+}
+
+// because is the last thing that HTCondor complained of, to be put behind a sentence.
+func (w *worker) because() string {
+	words := w.log.Words()
+	if words == "" {
+		b, _ := os.ReadFile(w.errorFile()) // without one there is nothing to say
+		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+		words = lines[len(lines)-1]
+	}
+	if words == "" {
+		return ""
+	}
+	return ": " + words
+}

@@ -1,0 +1,45 @@
+package pilot
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/corral-pilot/corral/internal/decide/attempt"
+	"github.com/corral-pilot/corral/internal/node/process"
+)
+
+// While a node is looked at, which takes up to a minute, its host lets the supervisor hear that it is there: otherwise
+// it would be given up before it can say what is wrong with the node.
+//
+// It does not run beside other tests: a host collects whatever child of its process has ended, and here these are the
+// pilots that other tests wait for.
+func TestHostIsHeardWhileItChecks(t *testing.T) {
+	in, asks := io.Pipe()
+	words, out := io.Pipe()
+	defer asks.Close()
+	h := &host{pipe: process.NewPipe(in, out), group: process.NewGroup()}
+	checked, ended := make(chan error), make(chan process.Word, 1)
+	go func() { ended <- h.watch(t.Context(), checked, nil) }()
+	said := bufio.NewReader(words)
+	for range 2 { // an empty line, and the mark
+		if _, err := said.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dec := json.NewDecoder(said)
+	for range 2 {
+		var w process.Word
+		if err := dec.Decode(&w); err != nil || w != (process.Word{}) {
+			t.Errorf("it says %+v, %v, want an empty word", w, err)
+		}
+	}
+	checked <- errors.New("no route")
+	if last := <-ended; last.Left != attempt.LeftUnable || last.Error != "no route" {
+		t.Errorf("its last word is %+v", last)
+	}
+	words.Close()
+	h.pipe.Conclude(process.Word{Left: attempt.LeftUnable})
+}

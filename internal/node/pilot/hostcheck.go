@@ -1,0 +1,125 @@
+package pilot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/internal/kit/retry"
+	"github.com/corral-pilot/corral/internal/node/condorworker"
+	"github.com/corral-pilot/corral/internal/node/nodecheck"
+	"github.com/corral-pilot/corral/internal/node/process"
+)
+
+const (
+	hostRoute = 30 * time.Second // for corrald to be reached, at most: the first node has just reached it
+	routeTry  = 5 * time.Second
+)
+
+// check looks at what the worker needs of this node: the job's directory, space, memory, and a way to its cluster. The
+// error names what is missing, and the node then never has a worker.
+func (h *host) check(ctx context.Context) error {
+	o := &h.order
+	if err := checkVisible(o.Dir, o.Holder); err != nil {
+		return fmt.Errorf("the job's directory %s is not visible there: %w", o.Dir, err)
+	}
+	if err := os.MkdirAll(o.Scratch, 0o700); err != nil {
+		return fmt.Errorf("scratch: %w", err)
+	}
+	if err := nodecheck.Check(o.Scratch, o.MemoryMiB); err != nil {
+		return err
+	}
+	if o.Join != nil {
+		return h.join(ctx)
+	}
+	return checkRoute(ctx, o.Addresses, min(hostRoute, o.EndsIn/4))
+}
+
+// checkVisible checks that dir is the first node's, by the lease that is held there: two nodes may each have a local
+// directory of the same name, and nothing that a worker leaves in the wrong one is found again.
+func checkVisible(dir, holderID string) error {
+	b, err := os.ReadFile(filepath.Join(dir, leaseDir, holderFile))
+	if err != nil {
+		return err
+	}
+	var there holder
+	if json.Unmarshal(b, &there) != nil || there.ID != holderID {
+		return fmt.Errorf("another pilot's is: %s", describeHolder(filepath.Join(dir, leaseDir)))
+	}
+	return nil
+}
+
+// checkRoute connects to one of corrald's addresses and hangs up, which tells whether the network lets workers of this
+// node through; the worker itself proves who it is. It tries again until within is over: a node's network may come up
+// later than the job.
+func checkRoute(ctx context.Context, addresses []string, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		err := errors.New("it has no address")
+		for _, address := range addresses {
+			if err = dialAddress(ctx, address); err == nil {
+				return nil
+			}
+		}
+		if !retry.For(ctx, redialGap) {
+			return fmt.Errorf("no route to corrald at %s: %w", strings.Join(addresses, ", "), err)
+		}
+	}
+}
+
+// dialAddress connects to an address of the worker port, or to a relay that leads there.
+func dialAddress(ctx context.Context, address string) error {
+	d := net.Dialer{Timeout: routeTry}
+	network, where := "tcp", strings.TrimPrefix(strings.TrimPrefix(address, "tls:"), "relay:")
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		network, where = "unix", path
+	}
+	conn, err := d.DialContext(ctx, network, where)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// join finds out how the HTCondor pool reaches this node, which may differ from node to node: the first one may have an
+// address that the others lack. What was measured goes into the report's log.
+func (h *host) join(ctx context.Context) error {
+	var ask broker.CallBack
+	if h.order.Linked {
+		ask = h.callBack
+	}
+	choice, err := condorworker.FindWay(ctx, &h.order.Order, ask)
+	if err == nil {
+		h.pipe.Say(process.Word{Note: "broker: " + choice.Reason + "; " + condorworker.Measured(choice)})
+	}
+	return err
+}
+
+// callBack is a broker.CallBack: it asks corrald through the supervisor, one question after the other. An answer that
+// comes too late has the nonce of another question.
+func (h *host) callBack(ctx context.Context, addresses []string, nonce string) (string, error) {
+	h.pipe.Say(process.Word{CallBack: &process.CallBack{Addresses: addresses, Nonce: nonce}})
+	for {
+		select {
+		case a := <-h.called:
+			if a.Nonce != nonce {
+				continue
+			}
+			if a.Kind != "" {
+				return "", corral.Errorf(a.Kind, "%s", a.Reason)
+			}
+			return a.Reached, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package pilot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker"
+	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/node/condorworker"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/node/nodecheck"
+)
+
+const (
+	maxRequest  = 64 << 10 // bytes of JSON
+	defaultHold = corral.Seconds(30 * time.Second)
+	maxHold     = corral.Seconds(5 * time.Minute)
+)
+
+// A probe asks one of two things.
+type probe struct {
+	broker.Probe                     // the way to an HTCondor pool
+	Node         *jobfiles.NodeProbe `json:"node,omitempty"` // the machine itself, and the way to corrald
+}
+
+// Probe looks at the machine that it runs on, as a probe that it reads from request says. It writes to out an
+// jobfiles.Node, or what broker.Attend reads. Corrald starts it at a site before any pilot, to learn what pilots would
+// find there.
+func Probe(ctx context.Context, request io.Reader, out io.Writer) error {
+	p := probe{Probe: broker.Probe{Hold: defaultHold}}
+	dec := json.NewDecoder(io.LimitReader(request, maxRequest))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return corral.Errorf(corral.Invalid, "reading what to probe: %w", err)
+	}
+	if p.Node != nil {
+		return probeNode(ctx, *p.Node, out)
+	}
+	p.Ports, _ = condorworker.SitePorts() // pilots go on without a range that they cannot read
+	p.Hold = max(0, min(p.Hold, maxHold))
+	return p.Run(ctx, out)
+}
+
+// probeNode looks at this node as a pilot would. It tries all of corrald's addresses at the same time, because each
+// that a firewall drops costs its full time, and names the first in the list that answered.
+func probeNode(ctx context.Context, p jobfiles.NodeProbe, out io.Writer) error {
+	n := jobfiles.Node{Libc: nodecheck.Libc()}
+	n.Host, _ = os.Hostname() // for people
+	errs := make([]error, len(p.Addresses))
+	var dials sync.WaitGroup
+	for i, address := range p.Addresses {
+		dials.Go(func() { errs[i] = wire.Reach(ctx, address, p.CertDigest) })
+	}
+	dials.Wait()
+	if i := slices.Index(errs, nil); i >= 0 {
+		n.Reached = p.Addresses[i]
+	} else if err := errors.Join(errs...); err != nil {
+		n.Trouble = err.Error()
+	} else {
+		n.Trouble = "corrald has no address"
+	}
+	n.Now = time.Now().UTC()
+	return json.NewEncoder(out).Encode(n)
+}

@@ -1,0 +1,21 @@
+package pilot
+
+import (
+	"testing"
+
+	"github.com/corral-pilot/corral/embedded/worker"
+	"github.com/corral-pilot/corral/internal/decide/attempt"
+)
+
+// What a worker of corrald's own pool says when it leaves is what an attempt's decisions understand.
+func TestReasonsToLeave(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[worker.Reason]attempt.Left{
+		worker.Drained: attempt.LeftDrained, worker.Expired: attempt.LeftExpired,
+		worker.Asked: attempt.LeftAsked, worker.Refused: attempt.LeftRefused,
+	} {
+		if got := attempt.Left(said); got != want {
+			t.Errorf("a worker says %q, an attempt understands %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package sitejob
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/packages"
+	"github.com/corral-pilot/corral/staging"
+)
+
+// Setup installs the worker package that the order names below the site's root. The report lists each mirror that was
+// tried, with what came of it: corrald learns from it which mirrors are worth asking. A failure is transient if
+// another try at the same site may succeed, as after a network error; a package that no mirror has stays missing.
+func Setup(ctx context.Context, lg *slog.Logger, dir string) (jobfiles.Report, error) {
+	return perform(dir, func(o jobfiles.Order) jobfiles.Report {
+		if o.Setup == nil {
+			return o.Refuse("setup")
+		}
+		return install(ctx, lg, o)
+	})
+}
+
+// install does a setup order. It asks the mirrors in the order of the list, and stops at the first that gives the right
+// bytes. If the package is installed already it asks none.
+func install(ctx context.Context, lg *slog.Logger, o jobfiles.Order) jobfiles.Report {
+	p, err := signed(o.Setup)
+	if err != nil { // before any mirror is asked
+		return jobfiles.Report{Outcome: corral.OutcomeFailed, Reason: err.Error()}
+	}
+	src := staging.Source{Package: p}
+	for _, s := range o.Setup.Sources {
+		src.URLs = append(src.URLs, s.URL)
+	}
+	dir, tries, err := staging.NewFetcher(lg).Install(ctx, o.Root, src)
+	r := jobfiles.Report{Outcome: corral.OutcomeDone, Tries: told(o.Setup.Sources, tries)}
+	switch {
+	case err != nil:
+		r.Outcome, r.Reason = corral.OutcomeFailed, err.Error()
+		r.Transient = corral.KindOf(err) == corral.Unavailable || errors.Is(err, context.Canceled)
+		return r
+	case len(tries) == 0:
+		r.Log = append(r.Log, "installed before in "+dir)
+	default:
+		r.Log = append(r.Log, "installed in "+dir)
+	}
+	r.Log = append(r.Log, prune(lg, o, dir)...)
+	return r
+}
+
+// signed returns the package that the order asks for, if one of the keys that the order trusts signed it.
+func signed(s *jobfiles.Setup) (packages.Package, error) {
+	p := packages.Package{Name: s.Package, What: s.What, Version: s.Version, Platform: s.Platform,
+		Digest: s.Digest, SizeBytes: s.SizeBytes}
+	var trusted []packages.PublicKey
+	for _, k := range s.Trusted {
+		trusted = append(trusted, packages.PublicKey(k))
+	}
+	return p, packages.Signed{Package: p, Key: packages.PublicKey(s.Key), Signature: s.Signature}.Check(trusted)
+}
+
+// told puts the fetcher's tries, which are in the order of the sources, into the report's words.
+func told(sources []jobfiles.Source, tries []staging.Try) []jobfiles.Try {
+	var told []jobfiles.Try
+	for i, t := range tries {
+		told = append(told, jobfiles.Try{Mirror: sources[i].Mirror, OK: t.Reason == "", Reached: t.Reached,
+			Bytes: t.Bytes, Took: corral.Seconds(t.Took), Line: t.String()})
+	}
+	return told
+}
+
+// prune brings the site's cache below its limit. It leaves the package that was just installed, and those that the
+// order says other pilots need. A failure is logged and does not fail the setup: the site then only holds more than it
+// should.
+func prune(lg *slog.Logger, o jobfiles.Order, keep string) (log []string) {
+	if o.Setup.CacheBytes == 0 {
+		return nil
+	}
+	stay := []string{keep}
+	for _, digest := range o.Setup.Keep {
+		dir, err := staging.Dir(o.Root, packages.Package{Digest: digest})
+		if err == nil { // else there is no such directory
+			stay = append(stay, dir)
+		}
+	}
+	gone, err := staging.Prune(o.Root, o.Setup.CacheBytes, stay...)
+	if err != nil {
+		lg.Warn("pruning failed", "error", err)
+		log = append(log, err.Error())
+	}
+	for _, dir := range gone {
+		log = append(log, "removed the least recently used package, "+filepath.Base(dir))
+	}
+	return log
+}

@@ -1,0 +1,27 @@
+// Package sitejob does the two jobs that look after a site. The setup job installs a worker package below the site's
+// root, before any pilot needs it. The cleanup job removes everything below that root, when the site is given up.
+//
+// Both work as every job of ours at a site does: the job finds its order in its directory, does what the order asks,
+// and leaves its report there (package jobfiles), so that corrald learns the outcome from a file whatever the batch
+// system forgets. Neither starts a process, and neither needs a connection to corrald. Either may be run again: setup
+// finds the package installed, cleanup finds nothing left.
+package sitejob
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+)
+
+// perform reads the order in dir, does it, and leaves the report there. An error means that there is no order, or that
+// the report could not be written.
+func perform(dir string, do func(jobfiles.Order) jobfiles.Report) (jobfiles.Report, error) {
+	started := time.Now()
+	o, err := jobfiles.Read(dir)
+	if err != nil {
+		return jobfiles.Report{}, err
+	}
+	r := do(o)
+	r.StartedAt, r.EndedAt = started.UTC(), time.Now().UTC()
+	return r, jobfiles.WriteReport(dir, r)
+}

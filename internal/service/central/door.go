@@ -1,0 +1,142 @@
+// Package central lets others than corrald's own user ask it, over a network.
+//
+// A Door stands in front of the server on the TLS listener. For each request it finds out who asks, asks package access
+// whether they may, keeps their owner to the limits, and passes the request on with its caller in the context, where
+// the store and the handlers find it. It asks before it knows whether there is such a route. A Door decides nothing
+// by itself and keeps only what each owner uses of the limits (owners.go).
+//
+//	TLS ─► Door: whose token? may they? too much? ─► rest.Router ─► View or Write for that caller
+//
+// Certificates are the listener's; they follow their files (certificate.go).
+package central
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// A Door is the http.Handler of the TLS listener.
+type Door struct {
+	next   http.Handler
+	db     *store.DB
+	audit  *slog.Logger // a line for each change that is refused here; of others the router writes one
+	owners *owners
+}
+
+// NewDoor returns a Door in front of next, for the tokens of db.
+func NewDoor(next http.Handler, db *store.DB, audit *slog.Logger, limits access.Limits) *Door {
+	return &Door{next: next, db: db, audit: audit, owners: newOwners(limits)}
+}
+
+// ServeHTTP answers one request, or has it answered.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	caller, err := d.caller(r)
+	what := access.OperationOf(r.Method, r.URL.Path)
+	switch access.Allows(caller, what, access.Object{}) {
+	case access.Allowed:
+		err = nil
+	case access.Unauthenticated: // err says why
+	default:
+		err = corral.Errorf(corral.Forbidden, "%s may not do this (%s, by a token of role %s)", caller.Name,
+			r.Method+" "+r.URL.Path, scoped(*caller))
+	}
+	if err != nil {
+		d.refuse(w, r, caller, what, api.ProblemOf(err))
+		return
+	}
+	who := access.Caller{} // nobody, who sees nothing
+	if caller != nil {
+		who = *caller
+		visit, err := d.owners.enter(who.Name, r, time.Now())
+		if err != nil {
+			d.slowDown(w, r, caller, what, err)
+			return
+		}
+		defer visit.leave()
+	}
+	if most := d.owners.limits.MaxBody; most > 0 {
+		r.Body = http.MaxBytesReader(w, r.Body, most)
+	}
+	d.next.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
+}
+
+// scoped is a caller's role with its scopes.
+func scoped(c access.Caller) string {
+	if len(c.Scopes) == 0 {
+		return string(c.Role)
+	}
+	return string(c.Role) + " with the scopes " + strings.Join(c.Scopes, ", ")
+}
+
+// caller finds out who sends a request; nil, with the reason: one who is refused. Whether a token is good comes
+// before whether its owner's account is served, so that a token that was revoked learns nothing about the account.
+func (d *Door) caller(r *http.Request) (*access.Caller, error) {
+	given := r.Header.Values("Authorization")
+	if len(given) == 0 {
+		return nil, corral.ErrorAt(corral.Unauthenticated, "Authorization", "say who asks: Bearer TOKEN")
+	}
+	scheme, text, _ := strings.Cut(given[0], " ")
+	if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") || !api.IsToken(text) {
+		return nil, corral.ErrorAt(corral.Unauthenticated, "Authorization", "that is not Bearer and a token")
+	}
+	t, refusal, err := d.db.TokenOf(r.Context(), api.TokenDigest(text))
+	if corral.KindOf(err) == corral.NotFound {
+		return nil, corral.ErrorAt(corral.Unauthenticated, "Authorization", "corrald does not know that token")
+	}
+	if err != nil {
+		return nil, err
+	}
+	caller, err := access.Of(t, time.Now())
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Unauthenticated, "Authorization", "%w", err)
+	}
+	if refusal != "" {
+		return nil, corral.ErrorAt(corral.Forbidden, "Authorization", "%s", refusal)
+	}
+	return &caller, nil
+}
+
+// slowDown answers a request that came too early with 429, and with when to come again. Nothing was done.
+func (d *Door) slowDown(w http.ResponseWriter, r *http.Request, c *access.Caller, what access.Operation, err error) {
+	p := api.ProblemOf(err)
+	if early, ok := errors.AsType[*access.TooMany](err); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(early.Seconds()))
+		p.Status = http.StatusTooManyRequests
+	}
+	d.refuse(w, r, c, what, p)
+}
+
+// refuse answers with a problem. A body is not read: the connection ends with the answer instead, since whoever has not
+// shown a token could send one for ever.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, c *access.Caller, what access.Operation, p *api.Problem) {
+	if r.ContentLength != 0 {
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // it fails only in tests without a connection
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="corral"`)
+	}
+	w.Header().Set("Content-Type", api.ProblemMediaType)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // a peer that has gone wants no answer
+	if what.Reads {
+		return
+	}
+	attrs := []any{"method", r.Method, "path", r.URL.Path, "status", p.Status, "actor", "", "from", r.RemoteAddr,
+		"error", p.Detail}
+	if c != nil {
+		attrs[7] = c.Name
+		attrs = append(attrs, "token", c.Token)
+	}
+	d.audit.Info("request", attrs...)
+}

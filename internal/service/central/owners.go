@@ -1,0 +1,100 @@
+package central
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral/internal/decide/access"
+)
+
+// owners keep what each owner uses of the limits. What one does never counts for another.
+type owners struct {
+	limits access.Limits
+
+	mu   sync.Mutex // guards following
+	used map[string]access.Use
+}
+
+func newOwners(limits access.Limits) *owners {
+	return &owners{limits: limits, used: map[string]access.Use{}}
+}
+
+// manyUsed is how many owners are kept before those that use nothing are forgotten.
+const manyUsed = 1 << 10
+
+type visit struct {
+	owners *owners
+	owner  string
+	held   int64 // bytes of its body that count for the owner
+}
+
+// enter lets a request of an owner in, or returns why not. A body of known length counts from now on, as much of it as
+// may be read; another one counts as it arrives.
+func (o *owners) enter(owner string, r *http.Request, now time.Time) (*visit, error) {
+	v := &visit{owners: o, owner: owner, held: max(0, r.ContentLength)}
+	if o.limits.MaxBody > 0 {
+		v.held = min(v.held, o.limits.MaxBody)
+	}
+	err := o.change(owner, func(u access.Use) (access.Use, error) { return u.Enter(now, owner, v.held, o.limits) })
+	if err != nil {
+		return nil, err
+	}
+	if r.ContentLength < 0 {
+		r.Body = &counted{r.Body, v}
+	}
+	o.forget(now)
+	return v, nil
+}
+
+func (v *visit) leave() {
+	_ = v.owners.change(v.owner, func(u access.Use) (access.Use, error) { return u.Leave(v.held), nil })
+}
+
+func (o *owners) change(owner string, by func(access.Use) (access.Use, error)) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	after, err := by(o.used[owner])
+	if err == nil {
+		o.used[owner] = after
+	}
+	return err
+}
+
+// forget drops owners that use nothing once there are many, so that memory is bounded by who asks now.
+func (o *owners) forget(now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.used) <= manyUsed {
+		return
+	}
+	for owner, u := range o.used {
+		if u.Idle(now, o.limits) {
+			delete(o.used, owner)
+		}
+	}
+}
+
+// counted is a body whose length is not known: what arrives counts for its owner, and what would be too much is an
+// access.TooMany error.
+type counted struct {
+	io.ReadCloser
+	visit *visit
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	v := c.visit
+	refused := v.owners.change(v.owner, func(u access.Use) (access.Use, error) {
+		after, err := u.Hold(v.owner, v.held, int64(n), v.owners.limits)
+		if err == nil {
+			v.held += int64(n)
+		}
+		return after, err
+	})
+	if refused != nil {
+		return 0, refused
+	}
+	return n, err
+}

@@ -1,0 +1,41 @@
+package metrics
+
+import (
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/corral-pilot/corral/internal/kit/dbcheck"
+)
+
+var (
+	damagedDesc = gauge("corral_database_damaged",
+		"1 if the last check of the database found damage, be it that of corrald's start or that of a backup.")
+	checkedDesc = gauge("corral_database_check_timestamp_seconds",
+		"When the database was last checked, since 1970; 0: never.")
+)
+
+// database reads what the last check found whenever Prometheus asks: a backup checks in a process of its own.
+type database struct {
+	lg   *slog.Logger
+	path string
+}
+
+// Describe implements prometheus.Collector.
+func (d database) Describe(to chan<- *prometheus.Desc) {
+	to <- damagedDesc
+	to <- checkedDesc
+}
+
+// Collect implements prometheus.Collector. A record that cannot be read is an alert, too.
+func (d database) Collect(to chan<- prometheus.Metric) {
+	r, found, err := dbcheck.Read(d.path)
+	var at float64
+	if err != nil {
+		d.lg.Warn("reading metrics", "error", err)
+	} else if found {
+		at = float64(r.At.Unix())
+	}
+	to <- prometheus.MustNewConstMetric(damagedDesc, prometheus.GaugeValue, truth(err != nil || !r.Whole()))
+	to <- prometheus.MustNewConstMetric(checkedDesc, prometheus.GaugeValue, at)
+}

@@ -1,0 +1,183 @@
+// Package outage says in the histories of glideins and runs that their workers are out of reach, and since when.
+//
+// What is out of reach is what a muster decides about the workers that the clusters know of. A Keeper writes one
+// entry when that begins and one when it ends, and keeps what holds now in memory: like the number of workers that are
+// registered, it is not stored. After a restart the histories say what was said last.
+package outage
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/sites/admission"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// every is how often a Keeper looks: a fraction of the time for which a worker has to be out of reach.
+const every = settles / 5
+
+// actor is whose the entries are.
+const actor = "corrald"
+
+// A Keeper says what is out of reach. Its methods may be called from any goroutine.
+type Keeper struct {
+	lg       *slog.Logger
+	db       *store.DB
+	clusters *admission.Clusters
+	began    time.Time // what was said earlier, an earlier corrald has said
+
+	mu   sync.Mutex // guards said
+	said map[store.Subject]corral.Outage
+}
+
+// New returns a keeper that has said nothing.
+func New(lg *slog.Logger, db *store.DB, clusters *admission.Clusters) *Keeper {
+	return &Keeper{lg: lg, db: db, clusters: clusters, began: time.Now(), said: map[store.Subject]corral.Outage{}}
+}
+
+// Of returns the outage of a glidein or a run, nil if there is none.
+func (k *Keeper) Of(object string, id int64) *corral.Outage {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if o, yes := k.said[store.Subject{Object: object, ID: id}]; yes {
+		return &o
+	}
+	return nil
+}
+
+// Run looks until ctx ends. What cannot be read or written is tried again at the next look.
+func (k *Keeper) Run(ctx context.Context) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	recalled := false
+	for {
+		var err error
+		if !recalled {
+			err = k.recall(ctx)
+			recalled = err == nil
+		}
+		if err == nil {
+			err = k.Look(ctx, time.Now())
+		}
+		if err != nil && ctx.Err() == nil {
+			k.lg.Warn("looking for workers that are out of reach", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// recall reads what an earlier corrald has said of what is alive.
+func (k *Keeper) recall(ctx context.Context) error {
+	said := map[store.Subject]corral.Outage{}
+	err := k.db.Whole().View(ctx, func(tx *store.WholeTx) error {
+		w, err := read(tx)
+		if err != nil {
+			return err
+		}
+		for _, of := range w.subjects() {
+			if o, yes, err := last(tx, of); err != nil {
+				return err
+			} else if yes {
+				said[of] = o
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading what was said: %w", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.said = said
+	return nil
+}
+
+// last returns the outage that an object's history says goes on.
+func last(tx *store.WholeTx, of store.Subject) (o corral.Outage, yes bool, err error) {
+	entries, err := tx.History(of.Object, of.ID, store.Page{})
+	for _, e := range entries {
+		switch e.Event {
+		case OutOfReach:
+			o, yes = parse(e.Reason)
+		case WithinReach:
+			yes = false
+		}
+	}
+	return o, yes, err
+}
+
+// Look looks once, and says what has changed. If all workers are within reach, and were, nothing is read: the store is
+// not asked every two seconds about ten thousand glideins of which none is in trouble.
+func (k *Keeper) Look(ctx context.Context, now time.Time) error {
+	k.mu.Lock()
+	was := maps.Clone(k.said)
+	k.mu.Unlock()
+	if len(was) == 0 && !admission.Missing(k.clusters) {
+		return nil
+	}
+	w, err := store.ReadWhole(ctx, k.db, read)
+	if err != nil {
+		return fmt.Errorf("reading what is alive: %w", err)
+	}
+	t := turn{now: now, was: was, is: map[store.Subject]corral.Outage{}}
+	lost := admission.Lost(k.clusters, w.attempts())
+	workers, total := map[corral.ClusterID][]corral.Worker{}, map[corral.ClusterID]tally{}
+	for _, g := range w.glideins {
+		if _, asked := workers[g.Cluster]; !asked {
+			workers[g.Cluster] = admission.Expected(k.clusters, g.Cluster)
+		}
+		m := musterOf(g, workers[g.Cluster], lost)
+		m.was = was[glideinOf(g)]
+		m.blind = m.blind || live(g) && m.was.Since.Before(k.began)
+		o := m.outage(now)
+		t.tell(g.Owner, glideinOf(g), o, m.connected())
+		total[g.Cluster] = total[g.Cluster].add(o, m.connected())
+	}
+	for _, r := range w.runs {
+		o := total[r.Cluster].Outage
+		if was := was[runOf(r)]; was.Workers > 0 {
+			o.Since = was.Since
+		}
+		t.tell(r.Owner, runOf(r), o, total[r.Cluster].connected)
+	}
+	return k.say(ctx, t.is, t.news)
+}
+
+// An entry is what a history is to say. Entries are written together, so that a glidein and the runs that rely on it
+// never contradict each other.
+type entry struct {
+	owner         string
+	of            store.Subject
+	event, reason string
+}
+
+// say writes the entries; then what holds now is known. If they cannot be written, nothing is known, and the next look
+// finds the same news: no entry is left out, and none is written twice.
+func (k *Keeper) say(ctx context.Context, is map[store.Subject]corral.Outage, news []entry) error {
+	if len(news) > 0 {
+		err := k.db.Whole().Write(ctx, actor, func(tx *store.WholeTx) error {
+			for _, e := range news {
+				if err := tx.Owner(e.owner).Log(e.of.Object, e.of.ID, e.event, e.reason); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("writing what is out of reach: %w", err)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.said = is
+	return nil
+}

@@ -1,0 +1,223 @@
+package owners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/kit/retry"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/internal/work/scaling"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
+)
+
+const (
+	again      = time.Minute            // without a change
+	afterError = 5 * time.Second        // after an error
+	pace       = 100 * time.Millisecond // between two looks, however much changes
+)
+
+// Runs cancels runs: run.Manager does.
+type Runs interface {
+	Cancel(ctx context.Context, actor string, id corral.RunID) (corral.Run, error)
+}
+
+// Keys have the ssh keys of owners.
+type Keys interface {
+	// Forget deletes an owner's key. One that is not there is forgotten already.
+	Forget(owner string) error
+}
+
+// A Keeper ends the owners whose accounts are being ended.
+type Keeper struct {
+	Log  *slog.Logger
+	DB   *store.DB
+	Runs Runs
+	Keys Keys
+}
+
+// Run ends owners until ctx ends. It looks when something changes, and first at its start, so that what a crash
+// interrupted goes on.
+func (k *Keeper) Run(ctx context.Context) error {
+	for {
+		// The first change of anything wakes; without an owner that is ENDING only that of one does.
+		anything, asked := k.DB.Changed(store.Subject{}), k.DB.Changed(store.Subject{Object: corral.ObjectOwner})
+		rest := again
+		ending, err := store.ReadWhole(ctx, k.DB, (*store.WholeTx).EndingOwners)
+		for _, o := range ending {
+			err = errors.Join(err, k.end(ctx, o))
+		}
+		if err != nil && ctx.Err() == nil {
+			k.Log.Error("ending an owner: it is tried again", "error", err)
+			rest = afterError
+		}
+		if len(ending) == 0 || err != nil {
+			anything = nil
+		}
+		if !retry.For(ctx, pace) {
+			return nil
+		}
+		select {
+		case <-asked:
+		case <-anything:
+		case <-time.After(rest):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// end does once what can be done about an owner. Steps do not wait for each other, so that one that fails, such as a
+// run that cannot be cancelled, keeps no other from being done.
+func (k *Keeper) end(ctx context.Context, o corral.Owner) error {
+	b, err := store.Read(ctx, k.DB.Owner(o.Name), func(tx *store.Tx) (store.Belongings, error) {
+		return tx.Belongings(o.Name)
+	})
+	if err != nil {
+		return err
+	}
+	s := Next(time.Now(), b)
+	err = errors.Join(k.stop(ctx, o, s), k.cancel(ctx, o, s), k.remove(ctx, o, s))
+	if err != nil || !s.Done {
+		return k.named(o, err)
+	}
+	if err := k.Keys.Forget(o.Name); err != nil {
+		return k.named(o, err)
+	}
+	return k.named(o, k.DB.Owner(o.Name).Write(ctx, store.Actor, func(tx *store.Tx) error {
+		if b, err := tx.Belongings(o.Name); err != nil || !b.Nothing() {
+			return err
+		}
+		if err := tx.Log(corral.ObjectOwner, int64(o.ID), "key", "its ssh key is deleted"); err != nil {
+			return err
+		}
+		_, err := tx.MoveOwner(o.Name, corral.OwnerEndDone, "nothing is left but records")
+		return err
+	}))
+}
+
+func (k *Keeper) named(o corral.Owner, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", o.Name, err)
+	}
+	return err
+}
+
+// reason is why something of an owner ends.
+func reason(o corral.Owner) string { return "the account " + o.Name + " is being ended" }
+
+// write writes a part of a step with its line of the owner's history, if there is anything in it.
+func (k *Keeper) write(ctx context.Context, o corral.Owner, event string, n int, fn func(*store.Tx) error) error {
+	if n == 0 {
+		return nil
+	}
+	return k.DB.Owner(o.Name).Write(ctx, store.Actor, func(tx *store.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return tx.Log(corral.ObjectOwner, int64(o.ID), event, fmt.Sprintf("%d", n))
+	})
+}
+
+// stop ends what asks for new things: tokens that came back with a backup, scales, ensembles, plans. It uses the same
+// functions as the verbs for each of them, so that what they leave behind is the same: pilots of a scale or a plan are
+// asked to drain here, and are cancelled with all others a moment later.
+func (k *Keeper) stop(ctx context.Context, o corral.Owner, s Step) error {
+	tokens, err := store.Read(ctx, k.DB.Owner(o.Name), func(tx *store.Tx) (int, error) {
+		with, err := tx.Owner(o.Name)
+		return with.Has.Tokens, err
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		k.write(ctx, o, "revoke tokens", tokens, func(tx *store.Tx) error {
+			_, err := tx.RevokeTokens(o.Name, reason(o))
+			return err
+		}),
+		k.write(ctx, o, "end scales", len(s.Scales), func(tx *store.Tx) error {
+			for _, id := range s.Scales {
+				row, err := tx.Scale(id)
+				if err == nil {
+					err = scaling.Release(tx, row, reason(o))
+				}
+				if err != nil && corral.KindOf(err) != corral.NotFound {
+					return err
+				}
+			}
+			return nil
+		}),
+		k.write(ctx, o, "end ensembles", len(s.Ensembles), func(tx *store.Tx) error {
+			for _, id := range s.Ensembles {
+				if _, err := tx.MoveEnsemble(id, record.Stop, reason(o)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+		k.write(ctx, o, "release plans", len(s.Plans), func(tx *store.Tx) error {
+			for _, id := range s.Plans {
+				p, err := tx.PlanRow(id)
+				if err == nil {
+					_, err = provision.Release(tx, p, reason(o))
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+}
+
+// cancel ends runs and pilots. A run that ended meanwhile is over. The line of the history follows the runs, as each is
+// cancelled in a transaction of its own; after a crash between the two the line is missing, and the runs' own histories
+// say what happened.
+func (k *Keeper) cancel(ctx context.Context, o corral.Owner, s Step) error {
+	var errs []error
+	cancelled := 0
+	for _, id := range s.Runs {
+		switch _, err := k.Runs.Cancel(access.With(ctx, access.For(o.Name)), store.Actor, id); {
+		case err == nil:
+			cancelled++
+		case corral.KindOf(err) != corral.Conflict:
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs,
+		k.write(ctx, o, "cancel runs", cancelled, func(*store.Tx) error { return nil }),
+		k.write(ctx, o, "remove glideins", len(s.Glideins), func(tx *store.Tx) error {
+			for _, id := range s.Glideins {
+				if _, err := tx.AskGlidein(id, corral.AskCancel, reason(o)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))...)
+}
+
+// remove has sites and clusters removed that nothing needs any more. A site's removal is its cleanup job, an embedded
+// cluster is gone at once, and a pool of HTCondor's is taken down by what keeps it.
+func (k *Keeper) remove(ctx context.Context, o corral.Owner, s Step) error {
+	return errors.Join(
+		k.write(ctx, o, "remove sites", len(s.Sites), func(tx *store.Tx) error {
+			for _, id := range s.Sites {
+				if _, err := tx.MoveSite(id, corral.SiteRemove, reason(o)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+		k.write(ctx, o, "remove clusters", len(s.Clusters), func(tx *store.Tx) error {
+			for _, id := range s.Clusters {
+				if _, err := tx.RemoveCluster(id, reason(o)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+}

@@ -1,0 +1,383 @@
+// Package personal starts and ends a user's own corrald: one process in the background, on a Unix
+// socket, with its files where package xdg says.
+//
+// Nothing here is remembered between two calls; each asks the machine. Three traces tell what runs: the lock on the
+// database, which the kernel drops with its process (stateDir.holder), the note of where it listens (Whereabouts), and
+// its answer on the socket (Corrald.Answers). A process id from a file is never trusted alone, since by now it may be
+// any process; nor is a socket, since another user may have put it there (Located).
+//
+// The rooms of the package: a Corrald starts, stops and is erased (personal.go); where it listens and who could
+// pretend to be it (where.go); what a new one begins with and how everything is taken down (setup.go, queued.go,
+// purge.go); the checks of `corral doctor`, which change nothing (doctor.go, htcondor.go, ssh.go).
+package personal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/closefds"
+	"github.com/corral-pilot/corral/internal/kit/xdg"
+	"github.com/corral-pilot/corral/internal/node/runas"
+)
+
+// Names of what a personal set-up starts with.
+const (
+	Site    = "local"
+	Cluster = "default"
+)
+
+const (
+	// startTimeout is how long corrald may take until it answers. An end is noticed at once; a busy machine, or a large
+	// database to migrate, is worth the wait.
+	startTimeout = 2 * time.Minute
+	// faster is how much longer another corrald, started at the same moment, may take to answer than ours to fail.
+	faster = 2 * time.Second
+	// patience is how long a corrald that has the database may take until it answers, or has ended.
+	patience = 5 * time.Second
+)
+
+// A Corrald is a user's own corrald, running or not.
+type Corrald struct {
+	Layout xdg.Layout
+	RunAs  string // the user as whom root's corrald runs; "": whose its state is, if it has any, else root
+}
+
+// args tells corrald its layout, so that it never depends on whose environment it inherits.
+func (c Corrald) args(runAs string) []string {
+	l := c.Layout
+	return []string{"--state", l.State, "--cache", l.Cache, "--data", l.Data, "--socket", l.Socket, "--worker-socket",
+		l.Worker, "--run-as", runAs}
+}
+
+// user returns the user as whom corrald has to run. One that has run here before has left its state to
+// its user.
+func (c Corrald) user() (name string, u runas.User, err error) {
+	name = c.RunAs
+	if name == "" && os.Getuid() == 0 {
+		if name, err = runas.Owner(c.Layout.State); err != nil {
+			return "", u, err
+		}
+	}
+	if u, err = runas.Find(name); err != nil {
+		err = corral.ErrorAt(corral.KindOf(err), "--run-as", "%w", err)
+	}
+	return name, u, err
+}
+
+// Client returns a client for its socket, wherever it listens.
+func (c Corrald) Client() (*api.Client, error) {
+	c, err := c.Located()
+	if err != nil {
+		return nil, err
+	}
+	return api.New("unix:" + c.Layout.Socket)
+}
+
+// Answers reports whether it runs and answers.
+func (c Corrald) Answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	c, err := c.Located()
+	if err != nil {
+		return false
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", c.Layout.Socket) // the client would try again and again
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	cl, err := c.Client()
+	if err != nil {
+		return false
+	}
+	defer cl.Close()
+	_, err = cl.Health(ctx)
+	return err == nil
+}
+
+// awaitAnswer reports whether it answers. It waits a little for a corrald that has the database and does not answer,
+// since that may be about to begin, or to end; silent is the process of one that does neither.
+func (c Corrald) awaitAnswer(ctx context.Context) (answers bool, silent int) {
+	over := time.Now().Add(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !c.Answers(ctx) {
+		silent = stateDir(c.Layout).holder()
+		if silent == 0 || ctx.Err() != nil || time.Now().After(over) {
+			return false, silent
+		}
+		<-tick.C
+	}
+	return true, 0
+}
+
+// busy is the error, Unavailable, about the process that has the database and does not answer.
+func (c Corrald) busy(process int) error {
+	if err := c.Lost(); err != nil {
+		return err
+	}
+	return corral.Errorf(corral.Unavailable, "corrald (process %d) runs but does not answer: %s", process,
+		patiently(process))
+}
+
+// patiently is what to do about one that is silent.
+func patiently(process int) string { return fmt.Sprintf("try again, or `kill %d`", process) }
+
+// Exists reports whether it left any state, running or not.
+func (c Corrald) Exists() bool {
+	_, err := os.Stat(c.Layout.State)
+	return err == nil
+}
+
+// PID returns the process id in the pid file, 0 if there is none.
+func (c Corrald) PID() int {
+	b, err := readSmall(c.Layout.PID())
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || pid <= 1 {
+		return 0
+	}
+	return pid
+}
+
+// Start starts corrald in the background, unless it answers already, and returns once it does; started is false if
+// another one was faster. The process outlives this one.
+//
+// Two calls at the same moment both start a corrald. The lock on the database lets only one of them serve; the other
+// process ends by itself or is killed here, and both calls return with the one that serves.
+func (c Corrald) Start(ctx context.Context) (started bool, err error) {
+	if _, err := c.Located(); err != nil {
+		return false, err
+	}
+	// one that answers is all that is wanted; one that has the database and is silent must not get a second beside it
+	switch answers, silent := c.awaitAnswer(ctx); {
+	case answers:
+		return false, c.compareUser(ctx)
+	case silent != 0:
+		return false, c.busy(silent)
+	}
+	program, err := FindCorrald()
+	if err != nil {
+		return false, err
+	}
+	name, u, err := c.user()
+	if err != nil {
+		return false, err
+	}
+	log, before, err := openLog(c.Layout, u)
+	if err != nil {
+		return false, err
+	}
+	defer log.Close()
+	// a lock that a script holds while we run is not for as long as corrald runs
+	if err := closefds.CloseOnExec(); err != nil {
+		return false, err
+	}
+	// a session of its own: the end of the terminal, or Ctrl-C in it, is not for corrald
+	cmd := exec.Command(program, c.args(name)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	words, written, err := givePipe(cmd)
+	if err != nil {
+		return false, err
+	}
+	defer words.Close()
+	err = cmd.Start()
+	if err = errors.Join(err, written.Close()); err != nil {
+		return false, fmt.Errorf("starting corrald: %w", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // cmd.ProcessState has it
+	}()
+	last := func() string { return lastOf(words, c.Layout.Log(), before, cmd.ProcessState) }
+	if err := c.awaitStart(ctx, ended, last); err != nil {
+		return false, err
+	}
+	if started = c.PID() == cmd.Process.Pid; !started { // else it may come to the lock when the other is taken down
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+	return started, nil
+}
+
+// openLog makes the directories and opens the log, and says where it ends. Whose state it is may have put
+// something else in its place, which root must not write to.
+func openLog(l xdg.Layout, u runas.User) (log *os.File, size int64, err error) {
+	dirs := l.Dirs()
+	slices.Reverse(dirs) // the state's is last: where it is, corrald has been
+	for _, dir := range dirs {
+		if err := u.Make(dir); err != nil {
+			return nil, 0, err
+		}
+	}
+	log, err = os.OpenFile(l.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
+	if err == nil {
+		size, err = log.Seek(0, io.SeekEnd)
+		err = errors.Join(err, u.Own(log))
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("opening the log: %w", err)
+	}
+	return log, size, nil
+}
+
+// compareUser says if it runs, but not as who it should.
+func (c Corrald) compareUser(ctx context.Context) error {
+	user, err := c.User(ctx)
+	if err == nil && c.RunAs != "" && user != c.RunAs {
+		err = corral.ErrorAt(corral.Conflict, "--run-as",
+			"corrald (process %d) runs already, as %s: end it with `corral down` first", c.PID(), user)
+	}
+	return err
+}
+
+// User returns as whom it runs.
+func (c Corrald) User(ctx context.Context) (string, error) {
+	cl, err := c.Client()
+	if err != nil {
+		return "", err
+	}
+	defer cl.Close()
+	h, err := cl.Health(ctx)
+	return h.User, err
+}
+
+// awaitStart returns once corrald answers, or after it has ended, with its last words. It may have ended because
+// another was faster, which then answers a little later: that one is waited for, too, before the end counts as a
+// failure.
+func (c Corrald) awaitStart(ctx context.Context, ended <-chan struct{}, last func() string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	var over <-chan time.Time
+	for {
+		select {
+		case <-ended:
+			ended, over = nil, time.After(faster)
+		case <-over:
+			if silent := stateDir(c.Layout).holder(); silent != 0 {
+				return c.busy(silent)
+			}
+			return corral.Errorf(corral.Failed, "corrald ended at once: %s", last())
+		case <-ctx.Done():
+			return corral.Errorf(corral.Unavailable, "corrald does not answer; its log is %s", c.Layout.Log())
+		case <-tick.C:
+			if c.Answers(ctx) {
+				return nil
+			}
+		}
+	}
+}
+
+// FindCorrald returns the corrald beside this program, else the one on the path.
+func FindCorrald() (string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		beside := filepath.Join(filepath.Dir(self), "corrald")
+		if _, err := os.Stat(beside); err == nil {
+			return beside, nil
+		}
+	}
+	program, err := exec.LookPath("corrald")
+	if err != nil {
+		return "", corral.Errorf(corral.Invalid,
+			"there is no corrald beside this program or on the PATH: build it with `make build`")
+	}
+	return filepath.Abs(program)
+}
+
+// Stop ends corrald with SIGTERM and returns once its process has ended. That its number is still corrald's shows in
+// the lock that it holds, or in an answer; and it must be the process of the user whose state it is. Without any of
+// these nothing is killed.
+func (c Corrald) Stop(ctx context.Context) error {
+	pid := c.PID()
+	if pid == 0 || (pid != stateDir(c.Layout).holder() && !c.Answers(ctx)) { // one that is busy may be silent
+		return nil
+	}
+	if owner, err := runas.Owner(fmt.Sprintf("/proc/%d", pid)); err != nil || owner != stateDir(c.Layout).owner() {
+		return corral.Errorf(corral.Failed,
+			"%s says that corrald is process %d, which is somebody else's: end corrald by hand", c.Layout.PID(), pid)
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("ending corrald (process %d): %w", pid, err)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for running(pid) {
+		select {
+		case <-ctx.Done():
+			return corral.Errorf(corral.Unknown, "corrald (process %d) did not end yet", pid)
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// owner returns whose state it is, "" if it is ours.
+func (s stateDir) owner() string {
+	name, _ := runas.Owner(s.State)
+	return name
+}
+
+// running reports whether the process exists and is not a zombie, which has ended and waits for its parent. One that is
+// ending is shown as a zombie as soon as its first thread is: until its last one is gone, too, it holds its locks.
+func running(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, ok := strings.Cut(string(stat), ") ")
+	if !ok || !strings.HasPrefix(after, "Z") {
+		return ok
+	}
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	return len(threads) > 1
+}
+
+// Erase deletes what a stopped corrald left: state, caches and sockets. Run directories stay unless
+// purge.
+func (c Corrald) Erase(purge bool) error {
+	paths := []string{c.Layout.Socket, c.Layout.Worker, c.Layout.State, c.Layout.Cache, c.Layout.Downloads()}
+	if purge {
+		paths = append(paths, c.Layout.Data)
+	}
+	for _, p := range paths {
+		if err := os.RemoveAll(p); err != nil {
+			return fmt.Errorf("deleting %s: %w", p, err)
+		}
+	}
+	removeEmpty(filepath.Dir(c.Layout.Socket))
+	removeEmpty(c.Layout.Runs())
+	removeEmpty(c.Layout.Data)
+	if above := filepath.Dir(c.Layout.State); filepath.Base(above) == "corral" { // the service's own
+		removeEmpty(above)
+	}
+	return nil
+}
+
+// removeEmpty removes a directory of ours if nothing is in it; a directory with something stays.
+func removeEmpty(dir string) {
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+}

@@ -1,0 +1,70 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+)
+
+// writeProblem is echo's HTTPErrorHandler: it makes a problem document of every error. Echo's own handler
+// does not look into wrapped errors.
+func (rt *Router) writeProblem(err error, c echo.Context) {
+	if c.Response().Committed {
+		return // the answer was on its way; the peer sees it cut off
+	}
+	p := problemOf(c, err)
+	var early *access.TooMany
+	if errors.As(err, &early) {
+		p.Status = http.StatusTooManyRequests
+		c.Response().Header().Set("Retry-After", strconv.Itoa(early.Seconds()))
+	}
+	c.Response().Header().Set(echo.HeaderContentType, api.ProblemMediaType)
+	c.Response().WriteHeader(p.Status)
+	if err := json.NewEncoder(c.Response()).Encode(p); err != nil {
+		rt.lg.Debug("peer went away", "path", c.Request().URL.Path, "error", err)
+	}
+}
+
+// problemOf describes err. An error of echo's router gets one of our kinds but keeps its HTTP status.
+func problemOf(c echo.Context, err error) *api.Problem {
+	var routing *echo.HTTPError
+	var exact *api.Problem
+	path := c.Request().URL.Path
+	switch {
+	case errors.As(err, &exact): // about a body; a body that was cut off may have ended the request, too
+		return exact
+	case errors.As(err, &routing) && routing.Code == http.StatusNotFound:
+		return api.ProblemOf(corral.ErrorAt(corral.NotFound, path, "there is no such resource"))
+	case errors.As(err, &routing) && routing.Code < http.StatusInternalServerError:
+		route := c.Request().Method + " " + path
+		return WithStatus(routing.Code, corral.ErrorAt(corral.Invalid, route, "%v", routing.Message))
+	case c.Request().Context().Err() != nil:
+		return api.ProblemOf(corral.Errorf(corral.Unknown, "the request was given up before it was answered"))
+	}
+	return api.ProblemOf(err)
+}
+
+// WithStatus describes err as a problem whose HTTP status is more exact than its kind's.
+func WithStatus(status int, err error) *api.Problem {
+	p := api.ProblemOf(err)
+	p.Status = status
+	return p
+}
+
+// Placed gives an error of this kind the place at which the request names the thing that the error is about.
+func Placed(kind corral.Kind, place string, err error) error {
+	if corral.KindOf(err) == kind {
+		return corral.ErrorAt(kind, place, "%w", err)
+	}
+	return err
+}
+
+// Missing is Placed for what was not found.
+func Missing(place string, err error) error { return Placed(corral.NotFound, place, err) }

@@ -1,0 +1,130 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/work/request"
+)
+
+// A Router is an http.Handler that answers by its routes. A request whose context has no caller (package access) came
+// through a socket that lets only corrald's own user in: what lets others in has to say who they are.
+type Router struct {
+	// Answered, unless it is nil, is told of each request: with its route, empty if it has none. It is set before the
+	// first request.
+	Answered func(method, route string, status int, took time.Duration)
+
+	// Audit has a line for each request that may have changed something, whoever asked and whatever became of it.
+	Audit *slog.Logger
+
+	lg   *slog.Logger
+	echo *echo.Echo
+	pace Pace
+}
+
+// NewRouter returns a router. The bodies of requests have to arrive at the pace.
+func NewRouter(lg *slog.Logger, pace Pace, routes []Route) *Router {
+	rt := &Router{lg: lg, Audit: lg, echo: echo.New(), pace: pace}
+	rt.echo.HTTPErrorHandler = rt.writeProblem
+	rt.echo.Use(rt.observe)
+	for _, r := range routes {
+		rt.echo.Add(r.Method, r.Path, r.handle)
+	}
+	return rt
+}
+
+// handle reads the query, of which nothing may be unknown, and answers.
+func (r Route) handle(c echo.Context) error {
+	q := request.ReadQuery(c.Request().URL.RawQuery, r.Parameters...)
+	if q.Err() != nil {
+		return q.Err()
+	}
+	return r.answer(&Call{Query: q, echo: c, maxBody: r.maxBody, ahead: r.ahead})
+}
+
+// ServeHTTP answers one request.
+func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(access.With(r.Context(), callerOf(r)))
+	rt.pace.bound(w, r)
+	rt.echo.ServeHTTP(w, r)
+}
+
+// callerOf is who sent a request.
+func callerOf(r *http.Request) access.Caller {
+	if caller, ok := access.From(r.Context()); ok {
+		return caller
+	}
+	return access.Local
+}
+
+// observe writes the error of a handler as its answer, and logs each request that may have changed something or met a
+// defect. A panic is a defect. Reads are not logged: clients that wait send them all the time.
+func (rt *Router) observe(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		begin := time.Now()
+		err := recovered(next, c)
+		if err != nil {
+			c.Error(err)
+		}
+		took := time.Since(begin)
+		rt.logRequest(c, err, took)
+		if rt.Answered != nil {
+			rt.Answered(c.Request().Method, c.Path(), c.Response().Status, took)
+		}
+		return nil
+	}
+}
+
+// recovered calls next and makes an error of a panic.
+func recovered(next echo.HandlerFunc, c echo.Context) (err error) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler: // net/http's own way to say: drop this connection
+			panic(p)
+		default:
+			err = corral.Errorf(corral.Internal, "panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return next(c)
+}
+
+func (rt *Router) logRequest(c echo.Context, err error, took time.Duration) {
+	r := c.Request()
+	caller := callerOf(r)
+	attrs := []any{"method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
+		"took_ms", took.Milliseconds(), "actor", caller.Name}
+	if caller.Token != 0 {
+		attrs = append(attrs, "token", caller.Token, "from", r.RemoteAddr)
+	}
+	if key := r.Header.Get(api.KeyHeader); key != "" {
+		attrs = append(attrs, "key", key)
+	}
+	if err != nil {
+		attrs = append(attrs, "error", err)
+	}
+	gone := errors.Is(err, context.Canceled)
+	switch {
+	case corral.KindOf(err) == corral.Internal && !isRouting(err) && !gone:
+		rt.lg.Error("request failed", attrs...)
+		if rt.Audit != rt.lg && r.Method != http.MethodGet {
+			rt.Audit.Info("request", attrs...)
+		}
+	case r.Method != http.MethodGet:
+		rt.Audit.Info("request", attrs...)
+	}
+}
+
+func isRouting(err error) bool {
+	var routing *echo.HTTPError
+	return errors.As(err, &routing)
+}

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
+)
+
+// clusterHandlers answer requests about clusters.
+//
+// A cluster of kind embedded needs nothing but its row: corrald itself dispatches its tasks. One of kind condor is a
+// pool of HTCondor's daemons, which package condorpool keeps as its row says, or a pool that somebody else runs and
+// corrald is attached to. The handlers only move rows; whether a pool has followed shows in the row's state.
+type clusterHandlers struct {
+	rest.Resource[corral.Cluster]
+	cfg Config
+}
+
+func newClusters(a *rest.Adapter, cfg Config) *clusterHandlers {
+	return &clusterHandlers{cfg: cfg, Resource: rest.Resource[corral.Cluster]{
+		Adapter: a,
+		Object:  corral.ObjectCluster,
+		ID:      func(k corral.Cluster) int64 { return int64(k.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Cluster, error) {
+			return clusterNamed(tx, c.Param("cluster"))
+		},
+		Progress: func(list string) (func(corral.Cluster) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.ClusterStates)
+			return u.Cluster, err
+		},
+	}}
+}
+
+func (h *clusterHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/clusters", h.list, listing...),
+		rest.Post("/v1/clusters", h.create),
+		rest.Get("/v1/clusters/:cluster", h.Get, waiting...),
+		rest.Delete("/v1/clusters/:cluster", h.remove),
+		rest.Post("/v1/clusters/:cluster/start", h.start),
+		rest.Post("/v1/clusters/:cluster/stop", h.stop),
+		rest.Get("/v1/clusters/:cluster/env", h.env),
+		rest.Get("/v1/clusters/:cluster/history", h.History, paging...),
+		rest.Get("/v1/clusters/:cluster/workers", h.registered),
+	}
+}
+
+func (h *clusterHandlers) list(c *rest.Call) error {
+	return h.Page(c, (*store.Tx).Clusters)
+}
+
+// create makes a cluster. A pool starts after the answer, so whatever would keep it from starting for good is looked
+// for before: here is the last moment at which a person is still waiting to be told. The row of an attached pool and
+// its token are one change: whatever sees the row finds the token.
+func (h *clusterHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewCluster) (rest.Step[corral.Cluster], error) {
+		k, err := request.Cluster(in)
+		k.Owner = c.Actor()
+		if err == nil {
+			err = cmp.Or(access.CheckRelease(c.Caller(), "htcondor", in.HTCondor),
+				access.CheckPool(c.Caller(), in.Address, in.Collector))
+		}
+		if err == nil && k.Kind == corral.Condor {
+			_, err = h.canRun(ctx, k.HTCondor)
+		}
+		if err == nil && in.Address != "" {
+			k.Collector, err = listenable(ctx, k.Collector)
+		}
+		if err != nil {
+			return rest.Step[corral.Cluster]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Cluster, error) {
+			created, err := tx.CreateCluster(k)
+			if err != nil || !created.Attached {
+				return created, rest.Placed(corral.Conflict, "name", err)
+			}
+			return created, h.cfg.Pools.PutToken(created.ID, in.Token)
+		})
+	})
+}
+
+// canRun returns the version of the HTCondor that htcondor refers to, as the catalog takes it, or why this corrald
+// cannot have a pool of it.
+func (h *clusterHandlers) canRun(ctx context.Context, htcondor string) (version string, err error) {
+	if h.cfg.CondorRefused != nil {
+		return "", h.cfg.CondorRefused
+	}
+	_, version, err = h.cfg.Catalog.Release(ctx, htcondor)
+	return version, err
+}
+
+// listenable finds out by listening, since only the kernel knows which addresses and ports can be had. Between this
+// and the pool's start somebody else may take the port; then the cluster says so when it starts. It returns address,
+// with a free port in place of port 0, if a pool can listen there.
+func listenable(ctx context.Context, address string) (string, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		kind := corral.Unsatisfiable
+		if errors.Is(err, syscall.EADDRINUSE) { // which may end
+			kind = corral.Conflict
+		}
+		return "", corral.ErrorAt(kind, "address", "no pool can listen there: %w", err)
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// ready refuses a cluster that cannot be used now. The cluster itself says what people should do about it (Idle).
+func ready(k corral.Cluster) error {
+	if k.State != corral.ClusterReady {
+		return corral.ErrorAt(corral.Conflict, "cluster", "%s %s", k.Name, k.Idle())
+	}
+	return nil
+}
+
+// registered answers with the workers in the cluster now. They are in no table: a worker is there as long as its
+// connection is, or as long as the pool's collector lists it.
+func (h *clusterHandlers) registered(c *rest.Call) error {
+	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.Worker], error) {
+		cluster, err := h.Find(c, tx)
+		if err != nil {
+			return api.List[corral.Worker]{}, err
+		}
+		return rest.Whole(h.cfg.Clusters.Workers(cluster.ID), ""), nil
+	})
+}
+
+// remove removes a cluster that nothing needs: an embedded one at once, a pool with its daemons after the answer. A
+// cluster that is going already is answered as it is, so that a repetition is harmless.
+func (h *clusterHandlers) remove(c *rest.Call) error {
+	return h.Alter(c, func(tx *store.Tx, k corral.Cluster) (corral.Cluster, error) {
+		if k.State == corral.ClusterDeleted || k.State == corral.ClusterRemoving {
+			return k, nil
+		}
+		if err := unused(tx, k); err != nil {
+			return k, err
+		}
+		return tx.RemoveCluster(k.ID, "removal was asked for")
+	})
+}
+
+// unfinished are the states of runs that need their cluster. One that failed or stalled can be resumed, which takes its
+// cluster, too; but that may never happen, so such a run does not keep the cluster.
+var unfinished = []corral.RunState{corral.RunRunning, corral.RunCancelling}
+
+// unused is a Conflict that names what still needs the cluster, with the commands that end it: glideins would have no
+// pool to join, and runs no queue for their tasks.
+func unused(tx *store.Tx, cluster corral.Cluster) error {
+	users, err := liveGlideins(tx, cluster.ID)
+	if err != nil {
+		return err
+	}
+	runs, err := tx.Runs(store.RunFilter{Cluster: cluster.ID, States: unfinished})
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		users = append(users, fmt.Sprintf("run %d", r.ID))
+	}
+	if err := unscaled(tx, cluster.ID); err != nil {
+		return err
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return corral.Errorf(corral.Conflict, "cluster %s is needed by %s: remove glideins (`corral glidein remove`) "+
+		"and cancel runs (`corral runs cancel`) first", cluster.Name, strings.Join(users, ", "))
+}
+
+// liveGlideins names the glideins of a cluster that may still have workers.
+func liveGlideins(tx *store.Tx, id corral.ClusterID) (names []string, err error) {
+	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
+	for _, g := range glideins {
+		names = append(names, fmt.Sprintf("glidein %d", g.ID))
+	}
+	return names, err
+}
+
+// env answers with what a program needs in its environment to use the cluster.
+func (h *clusterHandlers) env(c *rest.Call) error {
+	ctx := c.Context()
+	k, err := h.Load(ctx, c)
+	if err == nil {
+		err = ready(k)
+	}
+	assignments := []string{"CORRAL_CLUSTER=" + k.Name}
+	if err == nil && k.Kind == corral.Condor {
+		assignments, err = h.cfg.Pools.Env(ctx, k.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return c.JSON(envOf(assignments))
+}
+
+// envOf sorts assignments NAME=value into variables and folders: the folders are to come before those that PATH has
+// where the client is, which corrald does not know.
+func envOf(assignments []string) api.Env {
+	env := api.Env{Variables: []api.Variable{}, Path: []string{}}
+	for _, a := range assignments {
+		name, value, _ := strings.Cut(a, "=")
+		if name == "PATH" {
+			env.Path = filepath.SplitList(value)
+			continue
+		}
+		env.Variables = append(env.Variables, api.Variable{Name: name, Value: value})
+	}
+	return env
+}

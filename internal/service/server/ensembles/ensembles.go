@@ -1,0 +1,201 @@
+// Package ensembles answers requests about ensembles.
+package ensembles
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/ensembles"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/run"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
+)
+
+// Config is what the handlers need of corrald.
+type Config struct {
+	Runs    *run.Manager
+	Shelf   ensembles.Shelf
+	Machine corral.SiteQueue // this one, as the queue that the batch system fork has here
+
+	// Where finds the site and the cluster of an owner's request for a glidein, and CanJoin says why workers of that
+	// site cannot join the cluster.
+	Where   func(tx *store.Tx, owner string, in api.NewGlidein) (corral.Site, corral.Cluster, error)
+	CanJoin func(ctx context.Context, owner string, in api.NewGlidein) error
+
+	// Ahead refuses a request by what comes before the workflows in it.
+	Ahead func(*rest.Call, rest.Head) error
+}
+
+// Handlers answer requests about ensembles. Workflows are read, and what decides is chosen, outside of any transaction;
+// from the one that makes the row on, package internal/work/ensembles does the rest.
+type Handlers struct {
+	rest.Resource[record.Ensemble]
+	cfg Config
+}
+
+// New returns handlers of the ensembles in the adapter's store.
+func New(a *rest.Adapter, cfg Config) *Handlers {
+	return &Handlers{cfg: cfg, Resource: rest.Resource[record.Ensemble]{
+		Adapter: a,
+		Object:  corral.ObjectEnsemble,
+		ID:      func(e record.Ensemble) int64 { return int64(e.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (record.Ensemble, error) {
+			return rest.Numbered(c, tx.Ensemble)
+		},
+		Progress: func(list string) (func(record.Ensemble) api.Progress, error) {
+			u, err := api.ParseUntil(list, record.States)
+			return u.Ensemble, err
+		},
+	}}
+}
+
+// Routes are those of ensembles.
+func (h *Handlers) Routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/ensembles", h.list, "all", "owner", "after", "limit"),
+		rest.Post("/v1/ensembles", h.create).WithBody(api.MaxRunBody). // the workflows are in it
+										Ahead(h.Adapter, h.cfg.Ahead),
+		rest.Get("/v1/ensembles/:id", h.Get, "wait", "timeout_s"),
+		rest.Delete("/v1/ensembles/:id", h.remove),
+		rest.Post("/v1/ensembles/:id/cancel", h.cancel),
+		rest.Get("/v1/ensembles/:id/history", h.History, "after", "limit"),
+	}
+}
+
+func (h *Handlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Ensembles) }
+
+// create makes an ensemble. Its workflows are on the shelf before its row is committed.
+func (h *Handlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewEnsemble) (rest.Step[record.Ensemble], error) {
+		var x ensembles.Drafted
+		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
+			x, err = h.draft(ctx, c.Caller(), in)
+			return err
+		})
+		if err == nil {
+			err = h.cfg.Shelf.Put(&x)
+		}
+		if err != nil {
+			return rest.Step[record.Ensemble]{}, err
+		}
+		return rest.Step[record.Ensemble]{
+			Write: func(tx *store.Tx) (record.Ensemble, error) { return begin(tx, x.Row) },
+			Undo: func() {
+				if err := h.cfg.Shelf.Remove(x.Row.Files); err != nil {
+					h.Log.Error("removing the workflows of an ensemble that was not made failed", "error", err)
+				}
+			},
+		}, nil
+	})
+}
+
+// draft checks a request, and makes a row of it.
+func (h *Handlers) draft(ctx context.Context, who access.Caller, in api.NewEnsemble) (x ensembles.Drafted, err error) {
+	if err = request.CheckEnsemble(in); err != nil {
+		return x, err
+	}
+	for _, m := range in.Workflows {
+		if err = access.CheckPaths(who, access.Place{Field: "source_dir", Path: m.SourceDir}); err != nil {
+			return x, err
+		}
+	}
+	in.Cluster = cmp.Or(in.Cluster, "default")
+	var cluster corral.Cluster
+	var facts provision.Facts
+	err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
+		if in.Site, err = theSite(tx, who.Name, in.Site); err != nil {
+			return err
+		}
+		var site corral.Site
+		site, cluster, err = h.cfg.Where(tx, who.Name, api.NewGlidein{Site: in.Site, Cluster: in.Cluster})
+		if err == nil {
+			facts, err = provision.ReadFacts(tx, site, h.cfg.Machine, 0)
+		}
+		return err
+	})
+	if err == nil {
+		err = h.cfg.CanJoin(ctx, who.Name, api.NewGlidein{Site: in.Site, Cluster: in.Cluster})
+	}
+	if err = cmp.Or(err, request.CheckStream(in.Options, cluster)); err != nil {
+		return x, err
+	}
+	if x, err = ensembles.Draft(ctx, in, facts, time.Now()); err != nil {
+		return x, err
+	}
+	x.Row.Owner, x.Row.Cluster = who.Name, cluster.ID
+	for _, r := range x.Runs {
+		if err := h.cfg.Runs.Check(ctx, r); err != nil {
+			return x, err
+		}
+	}
+	return x, nil
+}
+
+// theSite is the site that an ensemble is for: that which is named, or the only one of its owner.
+func theSite(tx *store.Tx, owner, named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	sites, err := tx.Sites(store.Filter{})
+	var own []string
+	for _, s := range sites {
+		if s.Owner == owner {
+			own = append(own, s.Name)
+		}
+	}
+	if err == nil && len(own) != 1 {
+		err = corral.ErrorAt(corral.Invalid, "site", "name one: there are %d", len(own))
+	}
+	if err != nil {
+		return "", err
+	}
+	return own[0], nil
+}
+
+// begin makes the row, where nothing else asks for workers of the cluster.
+func begin(tx *store.Tx, row record.Ensemble) (record.Ensemble, error) {
+	s, err := tx.Scale(row.Cluster)
+	if err == nil {
+		return row, corral.ErrorAt(corral.Conflict, "cluster",
+			"%s is scaled: `corral cluster scale %[1]s --off` ends that", s.ClusterName)
+	}
+	if corral.KindOf(err) != corral.NotFound {
+		return row, err
+	}
+	planned, err := provision.ReleaseOver(tx, func(p corral.Plan) bool { return p.Cluster == row.Cluster })
+	if err != nil {
+		return row, err
+	}
+	if planned != 0 {
+		return row, corral.ErrorAt(corral.Conflict, "cluster", "plan %d asks for workers there until its run is over; "+
+			"`corral plan release %[1]d` ends that", planned)
+	}
+	return tx.CreateEnsemble(row)
+}
+
+// cancel ends an ensemble; the keeper does the rest. One that is ending is answered as it is.
+func (h *Handlers) cancel(c *rest.Call) error {
+	return h.Alter(c, func(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
+		if e.State != record.Running {
+			return e, nil
+		}
+		return tx.MoveEnsemble(e.ID, record.Stop, "cancelled by "+c.Actor())
+	})
+}
+
+// remove hides the record of an ensemble that has ended. Its runs and glideins stay.
+func (h *Handlers) remove(c *rest.Call) error {
+	return h.Alter(c, func(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
+		if e.State == record.Deleted {
+			return e, nil
+		}
+		return tx.MoveEnsemble(e.ID, record.Remove, "removal was asked for")
+	})
+}

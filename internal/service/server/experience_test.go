@@ -1,0 +1,202 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+// documented is a profile as a request carries it: of tasks called t that took so many seconds.
+func documented(t *testing.T, run string, seconds float64) json.RawMessage {
+	t.Helper()
+	s := profile.Sample{Task: profile.Task{Transformation: "t", Level: profile.AllLevels}, Run: run, ID: "t0"}
+	s.Values.Set(profile.Runtime, seconds)
+	var b bytes.Buffer
+	if err := must(profile.Of([]profile.Sample{s}))(t).WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestPlanWithProfiles: profiles of a request say how long tasks take, whatever the workflow says of it.
+func TestPlanWithProfiles(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := newPlan()
+	in.Goal.Deadline = corral.Seconds(time.Hour)
+	in.Profiles = []api.ProfileSource{{Name: "a.json", Document: documented(t, "a", 10)},
+		{Name: "b.json", Document: documented(t, "b", 20)}}
+	document := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(15*time.Second) {
+		t.Errorf("the first task takes %s, want the mean of the profiles, 15s", took)
+	}
+	if want := "runtimes of 1 of 1 kinds of tasks from the profile"; !slices.Contains(document.Reasons, want) {
+		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
+	}
+}
+
+// TestPlanAtASlowSite: a site whose hosts took 1.5 times as long for the same kind of tasks is planned with so much
+// time, and the plan says why.
+func TestPlanAtASlowSite(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	site := f.readySite(t)
+	p := profile.New()
+	for i := range 9 {
+		s := profile.Sample{Task: profile.Task{Transformation: "t", Level: profile.AllLevels, Host: profile.SiteHosts("hpc")},
+			Run: "a", ID: fmt.Sprint(i)}
+		s.Values.Set(profile.Runtime, 10)
+		if i >= 6 {
+			s.Host = profile.SiteHosts(site.Name)
+			s.Values.Set(profile.Runtime, 15)
+		}
+		if err := p.Add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var text bytes.Buffer
+	if err := p.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	in := newPlan()
+	in.Goal.Deadline = corral.Seconds(time.Hour)
+	in.Profiles = []api.ProfileSource{{Name: "a.json", Document: text.Bytes()}}
+	document := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(15*time.Second) {
+		t.Errorf("the first task takes %s, want 1.5 × the 10s of the other hosts, and not the mean", took)
+	}
+	want := "at site " + site.Name + " tasks are taken to need 1.50 × their estimates, as learned from 1 kind that ran elsewhere, too"
+	if !slices.Contains(document.Reasons, want) {
+		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
+	}
+}
+
+// TestProfilesThatAreRefused: each mistake is named.
+func TestProfilesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	one := api.ProfileSource{Name: "a.json", Document: documented(t, "a", 10)}
+	for _, tc := range []struct {
+		name, says string
+		profiles   []api.ProfileSource
+		kind       corral.Kind
+	}{
+		{"unknown library", "it has broadband, cybershake,", []api.ProfileSource{{Name: "library:joy"}}, corral.NotFound},
+		{"of other tasks", "t is one of its kinds", []api.ProfileSource{{Name: "library:sipht"}}, corral.Invalid},
+		{"nor one that is kept", "no profile x", []api.ProfileSource{{Name: "x"}}, corral.NotFound},
+		{"two sources", "has a document, too", []api.ProfileSource{{Name: "run:1", Document: one.Document}}, corral.Invalid},
+		{"twice", "given twice", []api.ProfileSource{one, one}, corral.Invalid},
+		{"the same run twice", `run "a" is in both`,
+			[]api.ProfileSource{one, {Name: "b.json", Document: one.Document}}, corral.Invalid},
+		{"no name", "no name", []api.ProfileSource{{Document: one.Document}}, corral.Invalid},
+		{"junk", "j.json", []api.ProfileSource{{Name: "j.json", Document: json.RawMessage(`{"joy": 1}`)}}, corral.Invalid},
+	} {
+		in := newPlan()
+		in.Profiles = tc.profiles
+		_, err := f.CreatePlan(t.Context(), in, "")
+		if err == nil || corral.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v, want kind %v and %q", tc.name, err, tc.kind, tc.says)
+		}
+	}
+}
+
+// runFan runs a workflow of two tasks, which both take no time.
+func runFan(t *testing.T, f *fixture) corral.Run {
+	t.Helper()
+	r := must(f.CreateRun(t.Context(), api.NewRun{Workflow: fan(1, 0), WorkflowName: "fan.json"}, ""))(t)
+	for range 2 {
+		f.bench.end(t, <-f.bench.submitted, execution.Done)
+	}
+	r = must(f.WaitRun(t.Context(), r.ID, time.Minute))(t)
+	if r.State != corral.RunSucceeded {
+		t.Fatalf("run %+v", r)
+	}
+	return r
+}
+
+// TestPlanLearns: what the workflow does not say, corrald has seen in its owner's earlier runs of such a workflow, for
+// as long as their directories exist. A measured runtime of 0 is an estimate, too.
+func TestPlanLearns(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := newPlan()
+	in.Workflow = fan(3, 0)
+	_, err := f.CreatePlan(t.Context(), in, "")
+	wantKind(t, "before the first run", err, corral.Unsatisfiable, "task t0")
+
+	r := runFan(t, f)
+	document := documentOf(t, must(f.CreatePlan(t.Context(), in, ""))(t))
+	if want := "runtimes of 1 of 1 kinds of tasks from an earlier run"; !slices.Contains(document.Reasons, want) {
+		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
+	}
+	known := newPlan()
+	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(10*time.Minute) {
+		t.Errorf("a task that the workflow says takes 10m takes %s", took)
+	}
+	known.Learn = true
+	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != 0 {
+		t.Errorf("with learn, a task takes %s, want 0 as in the earlier run", took)
+	}
+	known.Learn, known.Profiles = false, []api.ProfileSource{{Name: fmt.Sprintf("run:%d", r.ID)}}
+	document = documentOf(t, must(f.CreatePlan(t.Context(), known, ""))(t))
+	if took := document.Schedule[0].End - document.Schedule[0].Start; took != 0 {
+		t.Errorf("with the run's profile, a task takes %s, want 0", took)
+	}
+	known.Profiles[0].Name = "run:99"
+	_, err = f.CreatePlan(t.Context(), known, "")
+	wantKind(t, "profile of an unknown run", err, corral.NotFound, "profiles")
+	known.Profiles[0].Name = "run:last"
+	_, err = f.CreatePlan(t.Context(), known, "")
+	wantKind(t, "profile of no run", err, corral.Invalid, "profiles")
+
+	if err := os.RemoveAll(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.CreatePlan(t.Context(), in, "")
+	wantKind(t, "after the run's directory is gone", err, corral.Unsatisfiable, "task t0")
+}
+
+// TestRunAsPlanned: the tasks of a run with a plan's label have the estimates that the plan was made with, so that
+// workers, reports and revisions see the same; a plan of other tasks says nothing of them.
+func TestRunAsPlanned(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.readySite(t)
+	in := newPlan()
+	in.Workflow, in.Goal = fan(1, 0), plan.Goal{}
+	in.Profiles = []api.ProfileSource{{Name: "a.json", Document: documented(t, "a", 20)}}
+	made := must(f.CreatePlan(t.Context(), in, ""))(t)
+	must(f.ProvisionPlan(t.Context(), made.ID))(t)
+	for _, c := range []struct {
+		name     string
+		workflow json.RawMessage
+		labels   map[string]string
+		want     time.Duration
+	}{
+		{"of the plan", fan(1, 0), map[string]string{"plan": fmt.Sprint(made.ID)}, 20 * time.Second},
+		{"with estimates of its own", fan(1, 7), map[string]string{"plan": fmt.Sprint(made.ID)}, 20 * time.Second},
+		{"of other tasks", fan(2, 7), map[string]string{"plan": fmt.Sprint(made.ID)}, 7 * time.Second},
+		{"of no plan", fan(1, 0), nil, time.Minute},
+	} {
+		must(f.CreateRun(t.Context(), api.NewRun{Workflow: c.workflow, WorkflowName: "fan.json", Labels: c.labels}, ""))(t)
+		if job := <-f.bench.submitted; job.Estimate() != c.want {
+			t.Errorf("a run %s: its first task is estimated to take %s, want %s", c.name, job.Estimate(), c.want)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package orphans
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Handlers answer requests about the orphans of sites.
+type Handlers struct {
+	rest.Resource[corral.Site]
+	reach *siteaccess.Reach
+}
+
+// New returns handlers for the sites that the resource finds, which are reached by r.
+func New(r *siteaccess.Reach, of rest.Resource[corral.Site]) *Handlers {
+	return &Handlers{Resource: of, reach: r}
+}
+
+// Routes are those below a site.
+func (h *Handlers) Routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/sites/:site/orphans", h.list),
+		rest.Post("/v1/sites/:site/orphans", h.settle),
+	}
+}
+
+// at goes to the site that the path names, looks what is there, and has do work on it.
+func (h *Handlers) at(
+	ctx context.Context, c *rest.Call, do func(context.Context, corral.Site, gridsite.Access, []found) error,
+) error {
+	site, err := h.Load(ctx, c)
+	if err != nil {
+		return err
+	}
+	if site.State == corral.SiteDeleted {
+		return corral.ErrorAt(corral.Conflict, "site", "%s is %s", site.Name, site.State)
+	}
+	return h.UntilStop(ctx, func(ctx context.Context) error {
+		access, err := h.reach.Open(ctx, site)
+		if err != nil {
+			return err
+		}
+		defer access.Head.Close()
+		limited, cancel := context.WithTimeoutCause(ctx, lookTime,
+			corral.Errorf(corral.Unavailable, "site %s has given no answer for %s", site.Name, lookTime))
+		defer cancel()
+		all, err := look(limited, h.DB, site, access)
+		if err != nil {
+			return err
+		}
+		return do(ctx, site, access, all)
+	})
+}
+
+// list answers with the orphans of a site.
+func (h *Handlers) list(c *rest.Call) error {
+	var all []api.Orphan
+	err := h.at(c.Context(), c, func(_ context.Context, _ corral.Site, _ gridsite.Access, found []found) error {
+		for _, o := range found {
+			all = append(all, o.Orphan)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSON(rest.Whole(all, ""))
+}
+
+// settle adopts or cancels orphans. What is cancelled is gone before that is recorded, since there is no record that a
+// crash could leave half done: what is left shows up as an orphan again.
+func (h *Handlers) settle(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(
+		ctx context.Context, in api.SettleOrphans,
+	) (step rest.Step[api.List[api.Orphan]], err error) {
+		if !slices.Contains(api.OrphanFates, in.Do) {
+			return step, corral.ErrorAt(corral.Invalid, "do", "%.40q is none of %s", in.Do,
+				strings.Join(api.OrphanFates, ", "))
+		}
+		err = h.at(ctx, c, func(ctx context.Context, site corral.Site, access gridsite.Access, all []found) error {
+			chosen, err := choose(in, all)
+			if err != nil {
+				return err
+			}
+			if in.Do == api.AdoptOrphans {
+				step.Write = adopting(site, cmp.Or(in.Cluster, "default"), chosen)
+				return nil
+			}
+			limited, stop := context.WithTimeout(ctx, endTime)
+			defer stop()
+			gone, err := cancel(limited, access, chosen)
+			step.Write = cancelled(site, gone)
+			return err
+		})
+		return step, err
+	})
+}
+
+// choose returns the orphans that are meant: those of the tags, each of which must be one and be fit, or all that are.
+func choose(in api.SettleOrphans, all []found) (chosen []found, err error) {
+	fit := func(o found) bool { return in.Do != api.AdoptOrphans || o.Kept == "" }
+	if len(in.Tags) == 0 {
+		return slices.DeleteFunc(all, func(o found) bool { return !fit(o) }), nil
+	}
+	for _, tag := range in.Tags {
+		i := slices.IndexFunc(all, func(o found) bool { return o.Tag == tag })
+		switch {
+		case i < 0:
+			return nil, corral.ErrorAt(corral.NotFound, "tags", "%.130q is no orphan of the site", tag)
+		case !fit(all[i]):
+			return nil, corral.ErrorAt(corral.Conflict, "tags", "%s cannot be adopted: %s", tag, all[i].Kept)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// adopting is the change that records orphans as attempts of glideins, for a cluster of kind embedded.
+func adopting(
+	site corral.Site, ref string, chosen []found,
+) func(*store.Tx) (api.List[api.Orphan], error) {
+	return func(tx *store.Tx) (list api.List[api.Orphan], err error) {
+		cluster, err := rest.Referred("cluster", ref, tx.Cluster, tx.ClusterNamed)
+		if err != nil {
+			return list, err
+		}
+		if cluster.Owner != site.Owner {
+			return list, corral.ErrorAt(corral.Conflict, "cluster", "the site is %s's, and cluster %s %s's: name one "+
+				"of %s's by its id", site.Owner, cluster.Name, cluster.Owner, site.Owner)
+		}
+		if cluster.Kind != corral.Embedded {
+			return list, corral.ErrorAt(corral.Conflict, "cluster", "the workers of pilots that can be adopted join a "+
+				"cluster of kind %s; %s is of kind %s", corral.Embedded, cluster.Name, cluster.Kind)
+		}
+		var done []api.Orphan
+		for _, o := range chosen {
+			adopted, err := adopt(tx, site, cluster, o)
+			if err != nil {
+				return list, err
+			}
+			done = append(done, adopted)
+		}
+		return rest.Whole(done, ""), nil
+	}
+}
+
+// cancelled is the change that notes in the site's history which orphans are gone.
+func cancelled(site corral.Site, gone []api.Orphan) func(*store.Tx) (api.List[api.Orphan], error) {
+	return func(tx *store.Tx) (api.List[api.Orphan], error) {
+		for _, o := range gone {
+			why := fmt.Sprintf("%s (the site's job %s, %s) was not known here and is cancelled", o.Tag,
+				cmp.Or(o.SiteJobID, "none"), o.State)
+			if err := tx.Log(corral.ObjectSite, int64(site.ID), "orphan", why); err != nil {
+				return api.List[api.Orphan]{}, err
+			}
+		}
+		return rest.Whole(gone, ""), nil
+	}
+}

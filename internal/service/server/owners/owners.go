@@ -1,0 +1,111 @@
+// Package owners answers requests about owners and their accounts, which only administrators make (package access).
+package owners
+
+import (
+	"context"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/service/owners"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Handlers answer requests about owners. They only move rows: what an end takes is package internal/service/owners'.
+type Handlers struct {
+	rest.Resource[corral.Owner]
+}
+
+// New returns handlers of the owners in the adapter's store.
+func New(a *rest.Adapter) *Handlers {
+	return &Handlers{rest.Resource[corral.Owner]{
+		Adapter: a,
+		Object:  corral.ObjectOwner,
+		ID:      func(o corral.Owner) int64 { return int64(o.ID) },
+		Find:    find,
+		Progress: func(list string) (func(corral.Owner) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.OwnerStates)
+			return u.Owner, err
+		},
+	}}
+}
+
+// Routes are those of owners.
+func (h *Handlers) Routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/owners", h.list, "all"),
+		rest.Get("/v1/owners/:name", h.Get, "wait", "timeout_s"),
+		rest.Post("/v1/owners/:name/suspend", h.move(corral.OwnerSuspend)),
+		rest.Post("/v1/owners/:name/resume", h.move(corral.OwnerResume)),
+		rest.Post("/v1/owners/:name/end", h.move(corral.OwnerEnd)),
+		rest.Get("/v1/owners/:name/history", h.History, "after", "limit"),
+	}
+}
+
+// find finds an owner; of one whose account is being ended it says what that waits for. Owners are named by their names
+// alone: most have no record, and so no id.
+func find(c *rest.Call, tx *store.Tx) (corral.Owner, error) {
+	o, err := tx.Owner(c.Param("name"))
+	if err != nil || o.State != corral.OwnerEnding {
+		return o, rest.Missing("name", err)
+	}
+	b, err := tx.Belongings(o.Name)
+	o.WaitsFor = owners.Waits(b)
+	return o, err
+}
+
+// list answers with all owners at once: there are as many as people.
+func (h *Handlers) list(c *rest.Call) error {
+	all := c.Query.Flag("all")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	return rest.Read(h.Adapter, c, func(tx *store.Tx) (api.List[corral.Owner], error) {
+		list, err := tx.Owners(all)
+		return rest.Whole(list, ""), err
+	})
+}
+
+// move changes the state of an account. It looks for the owner first: a name in which somebody has mistyped a letter is
+// not found, instead of getting an account of its own.
+func (h *Handlers) move(move corral.OwnerMove) func(*rest.Call) error {
+	return func(c *rest.Call) error {
+		return rest.Change(h.Adapter, c,
+			func(_ context.Context, in api.NewOwnerState) (rest.Step[corral.Owner], error) {
+				if err := check(c, move, in); err != nil {
+					return rest.Step[corral.Owner]{}, err
+				}
+				return rest.Only(func(tx *store.Tx) (corral.Owner, error) {
+					o, err := find(c, tx)
+					if err == nil {
+						_, err = tx.MoveOwner(o.Name, move, in.Reason)
+					}
+					if err != nil {
+						return o, err
+					}
+					return find(c, tx)
+				})
+			})
+	}
+}
+
+// check refuses to shut out those who could not be let in again by anybody: corrald's own user, and who asks. So there
+// is always an administrator left who can undo it.
+func check(c *rest.Call, move corral.OwnerMove, in api.NewOwnerState) error {
+	name := c.Param("name")
+	switch {
+	case len(in.Reason) > api.MaxReason || strings.ContainsFunc(in.Reason, func(r rune) bool { return r < ' ' }):
+		return corral.ErrorAt(corral.Invalid, "reason", "want one line of at most %d bytes", api.MaxReason)
+	case move == corral.OwnerResume:
+		return nil
+	case name == access.LocalName || name == store.Actor:
+		return corral.ErrorAt(corral.Forbidden, "name", "%s is corrald's own user, who looks after the others: stop "+
+			"corrald instead", name)
+	case name == c.Actor():
+		return corral.ErrorAt(corral.Forbidden, "name", "%s is you: have another administrator do it, or do it as "+
+			"corrald's user at its socket", name)
+	}
+	return nil
+}

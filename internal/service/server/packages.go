@@ -1,0 +1,117 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
+)
+
+// packageHandlers answer requests about worker packages. A package is found by id, by digest, or by name; of several
+// with one name the newest.
+type packageHandlers struct {
+	rest.Resource[corral.Package]
+	catalog *delivery.Catalog
+}
+
+func newPackages(a *rest.Adapter, cfg Config) *packageHandlers {
+	return &packageHandlers{catalog: cfg.Catalog, Resource: rest.Resource[corral.Package]{
+		Adapter: a,
+		Object:  corral.ObjectPackage,
+		ID:      func(p corral.Package) int64 { return int64(p.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Package, error) {
+			byName := tx.PackageNamed
+			ref := c.Param("package")
+			if strings.HasPrefix(ref, "sha256:") {
+				byName = tx.PackageOf
+			}
+			return rest.Referred("package", ref, tx.Package, byName)
+		},
+	}}
+}
+
+func (h *packageHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/packages", h.list, listing...),
+		rest.Post("/v1/packages", h.create),
+		rest.Get("/v1/packages/:package", h.Get),
+		rest.Delete("/v1/packages/:package", h.remove),
+		rest.Post("/v1/packages/:package/verify", h.verify),
+		rest.Get("/v1/packages/:package/history", h.History, paging...),
+	}
+}
+
+func (h *packageHandlers) list(c *rest.Call) error {
+	return h.Page(c, (*store.Tx).Packages)
+}
+
+// create imports a package. Its archive is in corrald's mirror before its row is in the store, because sites may
+// fetch it as soon as there is the row.
+func (h *packageHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPackage) (rest.Step[corral.Package], error) {
+		if err := cmp.Or(request.CheckPackage(in), access.CheckSource(c.Caller(), "source", in.Source)); err != nil {
+			return rest.Step[corral.Package]{}, err
+		}
+		var p corral.Package
+		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
+			p, err = h.catalog.Import(ctx, in.Source, in.Signature, in.Sign)
+			return err
+		})
+		if err != nil {
+			return rest.Step[corral.Package]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Package, error) {
+			p.Owner = c.Actor()
+			created, err := tx.CreatePackage(p)
+			return created, rest.Placed(corral.Conflict, "source", err)
+		})
+	})
+}
+
+// verify reads every byte of a package again, and notes in its history that all is well. A package that is not what it
+// should be is an error, and stays in the catalog. That takes a while for a large archive, so it ends with corrald.
+func (h *packageHandlers) verify(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Package], error) {
+		p, err := h.Load(ctx, c)
+		if err == nil && p.State == corral.PackageDeleted {
+			err = corral.ErrorAt(corral.Conflict, "package", "package %s is %s", p.Name, p.State)
+		}
+		if err == nil {
+			err = h.UntilStop(ctx, func(ctx context.Context) error { return h.catalog.Verify(ctx, p) })
+		}
+		if err != nil {
+			return rest.Step[corral.Package]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Package, error) {
+			return p, tx.Log(corral.ObjectPackage, int64(p.ID), "verify", "the signature and every byte are right")
+		})
+	})
+}
+
+// remove removes a package that nothing needs. Its archive goes after the commit: an archive without a row is litter, a
+// row without its archive would be a promise that cannot be kept.
+func (h *packageHandlers) remove(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[corral.Package], error) {
+		return rest.Step[corral.Package]{
+			Write: func(tx *store.Tx) (corral.Package, error) {
+				p, err := h.Find(c, tx)
+				if err != nil || p.State == corral.PackageDeleted {
+					return p, err
+				}
+				return tx.DeletePackage(p.ID, "removal was asked for")
+			},
+			Done: func(p corral.Package) {
+				if err := h.catalog.Drop(p); err != nil {
+					h.Log.Warn("removing a package's archive failed", "package", p.Name, "error", err)
+				}
+			},
+		}, nil
+	})
+}

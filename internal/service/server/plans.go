@@ -1,0 +1,290 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/planning"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// planHandlers answer requests about plans. To make one takes a look at the store and then the planner's time, outside
+// of any transaction; to provision it is a transaction that creates its glideins, which the engine then carries out
+// like all others.
+type planHandlers struct {
+	rest.Resource[corral.Plan]
+	cfg      Config
+	glideins *glideinHandlers
+	desk     *planning.Desk
+}
+
+func newPlans(a *rest.Adapter, cfg Config) *planHandlers {
+	return &planHandlers{cfg: cfg, glideins: newGlideins(a, cfg),
+		desk: planning.NewDesk(a.DB, cfg.Clusters, cfg.Runs, siteaccess.Queues{Reach: cfg.Reach}, cfg.Machine),
+		Resource: rest.Resource[corral.Plan]{
+			Adapter: a,
+			Object:  corral.ObjectPlan,
+			ID:      func(p corral.Plan) int64 { return int64(p.ID) },
+			Find:    func(c *rest.Call, tx *store.Tx) (corral.Plan, error) { return rest.Numbered(c, tx.Plan) },
+		}}
+}
+
+func (h *planHandlers) routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/plans", h.list, listing...),
+		rest.Post("/v1/plans", h.create).WithBody(api.MaxRunBody). // the workflow is in it
+										Ahead(h.Adapter, clusterAhead(h.Adapter)),
+		rest.Get("/v1/plans/:id", h.Get),
+		rest.Delete("/v1/plans/:id", h.remove),
+		rest.Post("/v1/plans/:id/provision", h.provision),
+		rest.Post("/v1/plans/:id/release", h.release),
+		rest.Get("/v1/plans/:id/history", h.History, paging...),
+		rest.Get("/v1/plans/:id/revisions", h.revisions, paging...),
+		rest.Get("/v1/plans/:id/schedule", h.schedule),
+	}
+}
+
+func (h *planHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Plans) }
+
+// create makes a plan and keeps it, feasible or not, unless the request is only to see it.
+func (h *planHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPlan) (rest.Step[corral.Plan], error) {
+		row := corral.Plan{Owner: c.Actor(), Auto: in.Auto}
+		var schedule *store.Schedule
+		err := request.CheckPlan(&in)
+		if err == nil && in.NextRun != nil {
+			err = hostPaths(c.Caller(), in.NextRun.Request(in))
+		}
+		if err == nil {
+			err = h.UntilStop(ctx, func(ctx context.Context) error {
+				cluster, sites, err := h.about(ctx, row.Owner, in)
+				if err == nil && in.NextRun != nil { // its pilots would be asked for in vain
+					err = cmp.Or(request.CheckStream(in.NextRun.Options, cluster),
+						h.cfg.Runs.Check(ctx, in.NextRun.Request(in)))
+				}
+				if err == nil {
+					schedule, err = h.desk.Draft(ctx, in, cluster, sites, &row)
+				}
+				return err
+			})
+		}
+		if err != nil {
+			return rest.Step[corral.Plan]{}, err
+		}
+		if in.DryRun {
+			return rest.Step[corral.Plan]{Status: http.StatusOK, Write: func(tx *store.Tx) (corral.Plan, error) {
+				row.CreatedAt, row.UpdatedAt = tx.Now(), tx.Now()
+				return row, nil
+			}}, nil
+		}
+		return h.keep(row, schedule), nil
+	})
+}
+
+// keep is how a plan is kept, with the schedule that lies apart from it.
+func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step[corral.Plan] {
+	return rest.Step[corral.Plan]{
+		Write: func(tx *store.Tx) (corral.Plan, error) {
+			made, err := tx.CreatePlan(row)
+			if err == nil {
+				err = schedule.Keep(tx, made)
+			}
+			return made, err
+		},
+		Undo: func() {
+			if err := schedule.Discard(h.Life); err != nil {
+				h.Log.Error("removing the schedule of a plan that was not made failed: the next start tries again",
+					"error", err)
+			}
+		},
+	}
+}
+
+// about finds the cluster and the sites that a plan of an owner may use.
+func (h *planHandlers) about(ctx context.Context, owner string, in api.NewPlan) (cluster corral.Cluster,
+	sites []corral.Site, err error) {
+	err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error {
+		if cluster, err = clusterFor(tx, in); err == nil {
+			err = store.MayUse(owner, "cluster", cluster.Name, cluster.Owner)
+		}
+		if err != nil {
+			return err
+		}
+		if err = ready(cluster); err == nil && in.Auto { // it could not be provisioned, and may take long to make
+			err = unscaled(tx, cluster.ID)
+		}
+		if err != nil {
+			return err
+		}
+		sites, err = sitesNamed(tx, owner, in.Sites)
+		return err
+	})
+	return cluster, sites, err
+}
+
+// clusterFor finds the cluster that a plan's pilots are to join; for what is left of a run it is the run's.
+func clusterFor(tx *store.Tx, in api.NewPlan) (corral.Cluster, error) {
+	if in.Run == 0 {
+		return clusterNamed(tx, cmp.Or(in.Cluster, defaultCluster))
+	}
+	run, err := tx.Run(in.Run)
+	if err != nil {
+		return corral.Cluster{}, rest.Missing("run_id", err)
+	}
+	cluster, err := tx.Cluster(run.Cluster)
+	if err == nil && in.Cluster != "" {
+		var named corral.Cluster
+		if named, err = clusterNamed(tx, in.Cluster); err == nil && named.ID != cluster.ID {
+			err = corral.ErrorAt(corral.Invalid, "cluster", "run %d is on cluster %s", run.ID, cluster.Name)
+		}
+	}
+	return cluster, err
+}
+
+// sitesNamed finds sites of an owner by name or id, each once; none are all that are not DELETED.
+func sitesNamed(tx *store.Tx, owner string, refs []string) (sites []corral.Site, err error) {
+	if len(refs) == 0 {
+		sites, err = tx.Sites(store.Filter{})
+		return slices.DeleteFunc(sites, func(s corral.Site) bool { return s.Owner != owner }), err
+	}
+	for _, ref := range refs {
+		s, err := siteNamed(tx, ref)
+		if err == nil {
+			err = store.MayUse(owner, "sites", s.Name, s.Owner)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(sites, func(other corral.Site) bool { return other.ID == s.ID }) {
+			return nil, corral.ErrorAt(corral.Invalid, "sites", "%s is given twice", s.Name)
+		}
+		sites = append(sites, s)
+	}
+	return sites, nil
+}
+
+// provision creates the glideins of a plan's pilots. The plan's own state makes it safe to repeat.
+func (h *planHandlers) provision(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Plan], error) {
+		p, err := h.Load(ctx, c)
+		if err != nil {
+			return rest.Step[corral.Plan]{}, err
+		}
+		asked, err := requests(p)
+		for _, in := range asked {
+			if err == nil && p.State == corral.PlanReady { // ids: the plan is not of the caller's objects, maybe
+				in.Site, in.Cluster = fmt.Sprint(p.Sites[in.Site]), fmt.Sprint(p.Cluster)
+				err = h.glideins.canJoin(ctx, p.Owner, in)
+			}
+		}
+		if err != nil {
+			return rest.Step[corral.Plan]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Plan, error) {
+			if p, err = h.Find(c, tx); err != nil || p.State == corral.PlanProvisioned {
+				return p, err
+			}
+			if err = unscaled(tx, p.Cluster); err == nil {
+				err = provision.CheckAlone(tx, p)
+			}
+			if err != nil {
+				return p, err
+			}
+			if p, err = tx.MovePlan(p.ID, corral.PlanProvision, ""); err != nil {
+				return p, err
+			}
+			if err = provision.CheckOpen(tx, p); err == nil {
+				err = provision.Begin(tx, p, h.cfg.Machine)
+			}
+			return p, err
+		})
+	})
+}
+
+// requests are what a plan's pilots become: requests for glideins, labelled with the plan.
+func requests(p corral.Plan) ([]api.NewGlidein, error) {
+	var document plan.Plan
+	if err := json.Unmarshal(p.Document, &document); err != nil {
+		return nil, fmt.Errorf("reading plan %d: %w", p.ID, err)
+	}
+	return provision.Requests(p, document.Pilots, 0), nil
+}
+
+// release lets the glideins of a plan go.
+func (h *planHandlers) release(c *rest.Call) error {
+	return h.Alter(c, func(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
+		return provision.Release(tx, p, "release was asked for")
+	})
+}
+
+// revisions lists what was changed about a plan's pilots while its run went on.
+func (h *planHandlers) revisions(c *rest.Call) error {
+	return rest.Part(h.Adapter, c, func(tx *store.Tx, page store.Page) ([]corral.Revision, error) {
+		p, err := h.Find(c, tx)
+		if err != nil {
+			return nil, err
+		}
+		return tx.Revisions(p.ID, page)
+	}, func(r corral.Revision) int64 { return int64(r.Number) })
+}
+
+// schedule answers with the place and the time of each task of a plan, or of the nearest to one that is out of reach,
+// as lines of JSON.
+func (h *planHandlers) schedule(c *rest.Call) error {
+	row, err := h.Load(c.Context(), c)
+	if err != nil {
+		return err
+	}
+	var document plan.Plan
+	if err := json.Unmarshal(row.Document, &document); err != nil {
+		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	if document.Nearest != nil {
+		document = *document.Nearest
+	}
+	if document.Apart == nil {
+		var lines bytes.Buffer
+		if _, err := plan.WriteSchedule(&lines, document.Schedule); err != nil {
+			return err
+		}
+		return c.Lines(&lines)
+	}
+	lines, err := h.DB.Schedule(row)
+	if err != nil {
+		return err
+	}
+	defer lines.Close()
+	return c.Lines(lines)
+}
+
+// remove hides the record of a plan. Its schedule goes, if it lies apart.
+func (h *planHandlers) remove(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[corral.Plan], error) {
+		return rest.Step[corral.Plan]{
+			Write: func(tx *store.Tx) (corral.Plan, error) {
+				p, err := h.Find(c, tx)
+				if err != nil || p.State == corral.PlanDeleted {
+					return p, err
+				}
+				return tx.MovePlan(p.ID, corral.PlanRemove, "removal was asked for")
+			},
+			Done: func(corral.Plan) {
+				if err := h.DB.SweepSchedules(h.Life); err != nil {
+					h.Log.Error("removing the schedule of a plan failed: the next start tries again", "error", err)
+				}
+			},
+		}, nil
+	})
+}

@@ -1,0 +1,83 @@
+// Package profiles answers requests about profiles of tasks.
+package profiles
+
+import (
+	"context"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/planning"
+	"github.com/corral-pilot/corral/internal/work/request"
+)
+
+// Handlers answer requests about profiles of tasks. What a profile is made of is read and merged outside of any
+// transaction; that nobody else changed it meanwhile, its transaction sees.
+type Handlers struct {
+	rest.Resource[corral.Profile]
+	shelf planning.Shelf
+}
+
+// New returns handlers that keep profiles in the adapter's store.
+func New(a *rest.Adapter) *Handlers {
+	return &Handlers{shelf: planning.Shelf{DB: a.DB}, Resource: rest.Resource[corral.Profile]{
+		Adapter: a,
+		Object:  corral.ObjectProfile,
+		ID:      func(p corral.Profile) int64 { return int64(p.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Profile, error) {
+			return rest.Referred("profile", c.Param("profile"), tx.Profile, func(name string) (corral.Profile, error) {
+				return tx.ProfileNamed(c.Actor(), name)
+			})
+		},
+	}}
+}
+
+// Routes are those of profiles.
+func (h *Handlers) Routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/profiles", h.list, "all", "owner", "after", "limit"),
+		rest.Post("/v1/profiles", h.create).WithBody(api.MaxProfileBody), // what it is made of is in it
+		rest.Get("/v1/profiles/:profile", h.Get),
+		rest.Delete("/v1/profiles/:profile", h.remove),
+		rest.Get("/v1/profiles/:profile/history", h.History, "after", "limit"),
+	}
+}
+
+func (h *Handlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Profiles) }
+
+// create keeps a profile, or lets one grow. The answer is without the document, which may be megabytes and would be
+// kept with the request's key.
+func (h *Handlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewProfile) (rest.Step[corral.Profile], error) {
+		var row corral.Profile
+		var was string
+		err := request.CheckProfile(in)
+		if err == nil {
+			row, was, err = h.shelf.Profile(ctx, c.Actor(), in)
+		}
+		if err != nil {
+			return rest.Step[corral.Profile]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (p corral.Profile, err error) {
+			if row.ID != 0 {
+				p, err = tx.GrowProfile(row, was)
+			} else {
+				p, err = tx.CreateProfile(row)
+				err = rest.Placed(corral.Conflict, "name", err)
+			}
+			p.Document = nil
+			return p, err
+		})
+	})
+}
+
+// remove forgets a profile, and its document for good.
+func (h *Handlers) remove(c *rest.Call) error {
+	return h.Alter(c, func(tx *store.Tx, p corral.Profile) (corral.Profile, error) {
+		if p.State == corral.ProfileDeleted {
+			return p, nil
+		}
+		return tx.DeleteProfile(p.ID, "removal was asked for")
+	})
+}

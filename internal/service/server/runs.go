@@ -1,0 +1,239 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/planning"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/run"
+)
+
+// runHandlers answer requests about runs and their tasks.
+//
+// Runs are package run's: their rows follow from journals that it writes. So a handler checks what a request says and
+// hands it on, and reads tasks from package run rather than from the store.
+type runHandlers struct {
+	rest.Resource[corral.Run]
+	runs *run.Manager
+	note func(...corral.Run) []corral.Run // fills in what is not stored
+	desk *planning.Desk                   // knows how tasks become jobs where that is left open
+}
+
+func newRuns(a *rest.Adapter, cfg Config) *runHandlers {
+	desk := planning.NewDesk(a.DB, cfg.Clusters, cfg.Runs, siteaccess.Queues{Reach: cfg.Reach}, cfg.Machine)
+	note := func(runs ...corral.Run) []corral.Run {
+		for i, r := range runs {
+			runs[i].Unreachable = cfg.Outages.Of(corral.ObjectRun, int64(r.ID))
+		}
+		return cfg.Runs.Noted(runs...)
+	}
+	return &runHandlers{runs: cfg.Runs, note: note, desk: desk, Resource: rest.Resource[corral.Run]{
+		Adapter: a,
+		Object:  corral.ObjectRun,
+		ID:      func(r corral.Run) int64 { return int64(r.ID) },
+		Find: func(c *rest.Call, tx *store.Tx) (corral.Run, error) {
+			r, err := rest.Numbered(c, tx.Run)
+			return note(r)[0], err
+		},
+		Progress: func(list string) (func(corral.Run) api.Progress, error) {
+			u, err := api.ParseUntil(list, corral.RunStates)
+			return u.Run, err
+		},
+	}}
+}
+
+func (h *runHandlers) routes() []rest.Route {
+	ahead := clusterAhead(h.Adapter)
+	return []rest.Route{
+		rest.Get("/v1/runs", h.list, slices.Concat(listing, []string{"label", "cluster", "state"})...),
+		rest.Post("/v1/runs", h.create).WithBody(api.MaxRunBody).Ahead(h.Adapter, ahead), // the workflow is in it
+		rest.Post("/v1/runs/dry-run", h.dryRun).WithBody(api.MaxRunBody).Ahead(h.Adapter, ahead),
+		rest.Get("/v1/runs/:id", h.Get, waiting...),
+		rest.Delete("/v1/runs/:id", h.remove, "purge"),
+		rest.Post("/v1/runs/:id/cancel", h.cancel),
+		rest.Post("/v1/runs/:id/resume", h.resume),
+		rest.Post("/v1/runs/:id/close", h.close),
+		rest.Get("/v1/runs/:id/history", h.History, paging...),
+		rest.Get("/v1/runs/:id/disk", h.disk),
+		rest.Get("/v1/runs/:id/profile", h.document(run.ProfileText)),
+		rest.Get("/v1/runs/:id/workflow", h.document(run.Workflow)),
+	}
+}
+
+func (h *runHandlers) list(c *rest.Call) error {
+	labels, in := c.Query.Labels(), request.States(c.Query, corral.RunStates)
+	return h.Page(c, func(tx *store.Tx, f store.Filter) (runs []corral.Run, err error) {
+		narrow := store.RunFilter{Filter: f, Labels: labels, States: in}
+		if narrow.Cluster, err = clusterFilter(tx, c.Query); err != nil {
+			return nil, err
+		}
+		runs, err = tx.Runs(narrow)
+		return h.note(runs...), err
+	})
+}
+
+// create lays a run out on disk, then records it, then starts it. A crash in between leaves a folder without a run,
+// which internal/work/run removes, or a recorded run that was not started, which it starts.
+func (h *runHandlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewRun) (rest.Step[corral.Run], error) {
+		var p *run.Prepared
+		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
+			p, err = h.prepare(ctx, c.Caller(), in)
+			return err
+		})
+		if err != nil {
+			return rest.Step[corral.Run]{}, err
+		}
+		return rest.Step[corral.Run]{
+			Write: func(tx *store.Tx) (corral.Run, error) {
+				if err := provision.CheckRun(tx, in.Labels, p.Cluster(), tx.Actor()); err != nil {
+					return corral.Run{}, err
+				}
+				return p.Insert(tx)
+			},
+			Done: func(r corral.Run) { h.runs.Start(r.ID) },
+			Undo: func() {
+				if err := p.Discard(); err != nil {
+					h.Log.Error("removing what was prepared for a run failed", "error", err)
+				}
+			},
+		}, nil
+	})
+}
+
+// prepare checks a request for a run and lays the run out on disk. Reading a large workflow takes a while, so it ends
+// when corrald stops.
+func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.NewRun) (*run.Prepared, error) {
+	cluster, err := h.complete(ctx, who, &in)
+	if err != nil {
+		return nil, err
+	}
+	return h.runs.Prepare(ctx, cluster.ID, in)
+}
+
+// complete checks a request for a run, fills in what it leaves out, and finds its cluster.
+func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (corral.Cluster, error) {
+	if err := cmp.Or(request.CheckRun(*in), hostPaths(who, *in)); err != nil {
+		return corral.Cluster{}, err
+	}
+	cluster, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Cluster, error) {
+		return ownCluster(tx, who.Name, cmp.Or(in.Cluster, defaultCluster))
+	})
+	if err != nil {
+		return cluster, err
+	}
+	if err := request.CheckStream(in.Options, cluster); err != nil {
+		return cluster, err
+	}
+	if in.Open {
+		return cluster, nil
+	}
+	in.WorkflowName = cmp.Or(in.WorkflowName, "workflow")
+	return cluster, cmp.Or(planning.AsPlanned(ctx, h.DB, in), h.desk.Cluster(ctx, in, cluster))
+}
+
+// hostPaths refuses folders of corrald's host that are not for who asks. Without source_dir a workflow has no inputs of
+// its own and no scripts, which would run as corrald's user.
+func hostPaths(who access.Caller, in api.NewRun) error {
+	return access.CheckPaths(who, access.Place{Field: "source_dir", Path: in.SourceDir},
+		access.Place{Field: "dir", Path: in.Dir}, access.Place{Field: "done_dir", Path: in.DoneDir},
+		access.Place{Field: "rescue", Path: in.Rescue})
+}
+
+// dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
+func (h *runHandlers) dryRun(c *rest.Call) error {
+	return rest.Ask(h.Adapter, c, func(ctx context.Context, in api.NewRun) (answer api.DryRun, err error) {
+		if in.Open {
+			return answer, corral.ErrorAt(corral.Invalid, "open", "an open run has no workflow to be looked at")
+		}
+		cluster, err := h.complete(ctx, c.Caller(), &in)
+		if err == nil {
+			answer, err = h.runs.DryRun(ctx, cluster, in)
+		}
+		return answer, err
+	})
+}
+
+// move is a change that internal/work/run commits by itself, because it touches the run's journal or directory too; the
+// answer is kept right after it. corrald may die between the two, so a move must be harmless to repeat: a run that is
+// in one of the states already is answered as it is.
+func (h *runHandlers) move(c *rest.Call, move func(context.Context, corral.RunID) (corral.Run, error),
+	already ...corral.RunState) error {
+	return rest.Change(h.Adapter, c, func(ctx context.Context, _ rest.None) (rest.Step[corral.Run], error) {
+		r, err := h.Load(ctx, c)
+		if err == nil && !slices.Contains(already, r.State) {
+			r, err = move(ctx, r.ID)
+		}
+		if err != nil {
+			return rest.Step[corral.Run]{}, err
+		}
+		return rest.Only(func(*store.Tx) (corral.Run, error) { return r, nil })
+	})
+}
+
+// cancel kills the run's tasks. Finished ones stay finished, and the run can be resumed.
+func (h *runHandlers) cancel(c *rest.Call) error {
+	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
+		return h.runs.Cancel(ctx, c.Actor(), id)
+	}, corral.RunCancelling, corral.RunCancelled)
+}
+
+// resume lets a run go on from where it stood when it failed, stalled or was cancelled.
+func (h *runHandlers) resume(c *rest.Call) error {
+	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
+		return h.runs.Resume(ctx, c.Actor(), id)
+	}, corral.RunRunning)
+}
+
+// close lets nothing more be added to an open run.
+func (h *runHandlers) close(c *rest.Call) error {
+	return h.move(c, func(ctx context.Context, id corral.RunID) (r corral.Run, err error) {
+		err = h.UntilStop(ctx, func(ctx context.Context) error {
+			r, err = run.Close(ctx, h.runs, c.Actor(), id)
+			return err
+		})
+		return r, err
+	})
+}
+
+// remove hides the record of a run that is over; with purge its directory goes, too.
+func (h *runHandlers) remove(c *rest.Call) error {
+	purge := c.Query.Flag("purge")
+	if err := c.Query.Err(); err != nil {
+		return err
+	}
+	return h.move(c, func(ctx context.Context, id corral.RunID) (corral.Run, error) {
+		return h.runs.Remove(ctx, c.Actor(), id, purge)
+	}, corral.RunDeleted)
+}
+
+// disk answers with what the run's directory takes now.
+func (h *runHandlers) disk(c *rest.Call) error {
+	return h.About(c, func(ctx context.Context, r corral.Run) (any, error) { return run.Disk(ctx, r) })
+}
+
+// document answers with a document about a run that its directory has.
+func (h *runHandlers) document(open func(context.Context, corral.Run) (io.ReadCloser, error)) func(*rest.Call) error {
+	return func(c *rest.Call) error {
+		r, err := h.Load(c.Context(), c)
+		if err != nil {
+			return err
+		}
+		f, err := open(c.Context(), r)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return c.Stream("application/json", f)
+	}
+}

@@ -1,0 +1,87 @@
+// Package tokens answers requests about the tokens of a central corrald, and about the ssh key of who asks.
+//
+// A token is known by a digest that the request brings along, so there is nothing secret in a request, an answer or the
+// records of answered requests. Who may make which is package access's to decide; that others' tokens are not there,
+// the store's.
+package tokens
+
+import (
+	"context"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/service/rest"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
+)
+
+// Keys have the ssh key of each owner.
+type Keys interface {
+	// PublicKey returns the public half of an owner's key, as a line of authorized_keys, and makes the key before if
+	// there is none.
+	PublicKey(owner string) (string, error)
+}
+
+// Handlers answer requests about tokens.
+type Handlers struct {
+	rest.Resource[corral.Token]
+	keys Keys
+}
+
+// New returns handlers that keep tokens in the adapter's store.
+func New(a *rest.Adapter, keys Keys) *Handlers {
+	return &Handlers{keys: keys, Resource: rest.Resource[corral.Token]{
+		Adapter: a,
+		Object:  corral.ObjectToken,
+		ID:      func(t corral.Token) int64 { return int64(t.ID) },
+		Find:    func(c *rest.Call, tx *store.Tx) (corral.Token, error) { return rest.Numbered(c, tx.Token) },
+	}}
+}
+
+// Routes are those of tokens, and of the ssh key.
+func (h *Handlers) Routes() []rest.Route {
+	return []rest.Route{
+		rest.Get("/v1/tokens", h.list, "all", "owner", "after", "limit"),
+		rest.Post("/v1/tokens", h.create),
+		rest.Get("/v1/tokens/:id", h.Get),
+		rest.Delete("/v1/tokens/:id", h.revoke),
+		rest.Get("/v1/tokens/:id/history", h.History, "after", "limit"),
+		rest.Put("/v1/ssh-key", h.sshKey),
+	}
+}
+
+func (h *Handlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Tokens) }
+
+// create makes a token known. Its maker has the text already, and it is good as soon as this is committed.
+func (h *Handlers) create(c *rest.Call) error {
+	return rest.Create(h.Adapter, c, func(_ context.Context, in api.NewToken) (rest.Step[corral.Token], error) {
+		t, err := request.Token(in, c.Caller(), time.Now())
+		if err == nil {
+			err = access.CheckMint(c.Caller(), t)
+		}
+		if err != nil {
+			return rest.Step[corral.Token]{}, err
+		}
+		return rest.Only(func(tx *store.Tx) (corral.Token, error) { return tx.CreateToken(t) })
+	})
+}
+
+// revoke ends a token. Requests that it has let in already are answered: the longest is a wait of a minute.
+func (h *Handlers) revoke(c *rest.Call) error {
+	return h.Alter(c, func(tx *store.Tx, t corral.Token) (corral.Token, error) {
+		return tx.RevokeToken(t.ID, "revoking was asked for")
+	})
+}
+
+// sshKey answers with the key with which corrald logs in at the sites of who asks.
+func (h *Handlers) sshKey(c *rest.Call) error {
+	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[api.SSHKey], error) {
+		line, err := h.keys.PublicKey(c.Actor())
+		if err != nil {
+			return rest.Step[api.SSHKey]{}, err
+		}
+		return rest.Only(func(*store.Tx) (api.SSHKey, error) { return api.SSHKey{PublicKey: line}, nil })
+	})
+}

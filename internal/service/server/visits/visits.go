@@ -1,0 +1,94 @@
+// Package visits bounds where corrald goes for requests, and how often. Those of its own user have no bounds.
+package visits
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/service/rest"
+)
+
+// Bounds are those of visits. The zero value lets users have corrald go nowhere.
+type Bounds struct {
+	Allowed access.Contacts
+	Rate    access.Rate // of visits by requests of one owner
+}
+
+// A Keeper keeps how much of the rate each owner has used: owners are those whom an administrator has given a token.
+type Keeper struct {
+	bounds Bounds
+
+	mu   sync.Mutex // guards following
+	used map[string]access.Bucket
+}
+
+// New returns a Keeper of the bounds.
+func New(b Bounds) *Keeper { return &Keeper{bounds: b, used: map[string]access.Bucket{}} }
+
+// May counts a visit, or returns when the next one may be.
+func (k *Keeper) May(who access.Caller, now time.Time) error {
+	if who.Name == access.LocalName {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	after, wait := k.used[who.Name].Take(now, k.bounds.Rate)
+	if wait > 0 {
+		return access.TooOften(wait, who.Name, "has corrald go to sites",
+			fmt.Sprintf("%g times a minute (--visits)", k.bounds.Rate.PerSecond*60))
+	}
+	k.used[who.Name] = after
+	return nil
+}
+
+// MayReach refuses a contact that is not for who asks.
+func (k *Keeper) MayReach(who access.Caller, contact string) error {
+	to, err := gridsite.ParseContact(contact)
+	if err == nil {
+		err = access.CheckContact(who, "contact", to.Transport, to.User)
+	}
+	if err != nil || to.Transport != "ssh" || who.Name == access.LocalName {
+		return err
+	}
+	port, _ := strconv.Atoi(to.Port) // a contact has a number there, or nothing
+	return k.bounds.Allowed.Check("contact", to.Host, port)
+}
+
+// Entry is the error of a site that did not let corrald in, at the field that would help. A site that does not answer
+// is told by a status of its own: corrald itself is well, and repeating the request at once, as clients do after a
+// 503, would be of no use. Why a host is not reached only administrators hear: to others it would tell what is in the
+// network of corrald's machine.
+func Entry(who access.Caller, err error) error {
+	var unreached *gridsite.Unreached
+	var early *access.TooMany
+	var key *gridsite.HostKeyError
+	var login *gridsite.LoginError
+	switch {
+	case errors.As(err, &early):
+		return err
+	case errors.As(err, &unreached):
+		why := error(unreached)
+		if who.IsAdministrator() {
+			why = unreached.Err
+		}
+		return rest.WithStatus(http.StatusBadGateway, corral.ErrorAt(corral.Unavailable, "contact", "%w", why))
+	case errors.As(err, &key) && key.Problem == gridsite.HostKeyUnknown:
+		return corral.ErrorAt(corral.Forbidden, "accept_host_key", "%w", key)
+	case errors.As(err, &key):
+		return corral.ErrorAt(corral.Forbidden, "contact", "%w", key)
+	case errors.As(err, &login) && login.Answerable:
+		return corral.ErrorAt(corral.Forbidden, "login", "%w", login)
+	case errors.As(err, &login):
+		return corral.ErrorAt(corral.Forbidden, "contact", "%w", login)
+	case corral.KindOf(err) == corral.Unavailable:
+		return rest.WithStatus(http.StatusBadGateway, err)
+	}
+	return err
+}

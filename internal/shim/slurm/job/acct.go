@@ -1,0 +1,339 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
+)
+
+// A field is one that sacct knows. Without step, it says of the job's only step, the batch script, what it says of the
+// job.
+type field struct {
+	name  string            // as it stands above
+	width int               // to the left if negative
+	value func(*row) string // of the job
+	step  func(*row) string // of its script; nil: the same
+}
+
+// empty is what a step says where only jobs have something to say.
+var empty = fixed("")
+
+// fields are sacct's. Fields that a personal cluster does not measure are empty, as they are in a Slurm that does not.
+var fields = []field{
+	{"Account", 10, func(r *row) string { return r.Spec.Account }, nil},
+	{"AdminComment", 15, empty, nil},
+	{"AllocCPUS", 10, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
+	{"AllocNodes", 10, nodesGiven, nil},
+	{"AllocTRES", 10, allocated(jobTRES), allocated(stepTRES)},
+	{"AssocID", 7, empty, nil}, {"AveCPU", 10, empty, nil}, {"AveRSS", 10, empty, nil}, {"AveVMSize", 10, empty, nil},
+	{"BlockID", 16, empty, nil}, {"Cluster", 10, func(r *row) string { return r.Spec.Partition }, nil},
+	{"Comment", 14, func(r *row) string { return r.Spec.Comment }, empty}, {"Constraints", 19, empty, nil},
+	{"ConsumedEnergy", 14, empty, fixed("0")}, {"Container", 19, empty, nil},
+	{"CPUTime", 10, func(r *row) string { return notation.FullClock(cpuTime(r)) }, nil},
+	{"CPUTimeRAW", 10, func(r *row) string { return whole(cpuTime(r)) }, nil},
+	// Of steps by srun, which are not told apart.
+	{"DerivedExitCode", 15, fixed("0:0"), empty},
+	{"Elapsed", 10, func(r *row) string { return notation.FullClock(r.elapsed()) }, nil},
+	{"ElapsedRaw", 10, func(r *row) string { return whole(r.elapsed()) }, nil},
+	{"Eligible", 19, func(r *row) string { return moment(r.Times.Eligible, "Unknown") }, begun},
+	{"End", 19, func(r *row) string { return moment(r.Times.Ended, "Unknown") }, nil},
+	{"ExitCode", 8, exitCode, stepExitCode},
+	// Slurm spells the second word so.
+	{"Flags", 19, func(r *row) string { return "SchedMain,StartRecieved" }, empty},
+	{"GID", 6, func(r *row) string { return strconv.Itoa(r.Spec.User.GID) }, empty},
+	{"Group", 9, func(r *row) string { return r.Spec.User.Group }, empty},
+	// As people write it.
+	{"JobID", -12, (*row).id, func(r *row) string { return r.id() + ".batch" }},
+	{"JobIDRaw", -12, (*row).raw, func(r *row) string { return r.raw() + ".batch" }},
+	{"JobName", 10, func(r *row) string { return r.Name }, fixed("batch")}, {"Layout", 9, empty, fixed("Unknown")},
+	{"MaxDiskRead", 12, empty, nil}, {"MaxDiskWrite", 12, empty, nil}, {"MaxRSS", 10, empty, nil},
+	{"MaxVMSize", 10, empty, nil}, {"McsLabel", 12, empty, nil}, {"MinCPU", 10, empty, nil},
+	{"NCPUS", 10, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
+	// More than one is refused.
+	{"NNodes", 8, fixed("1"), nil},
+	{"NodeList", 15, func(r *row) string { return cmp.Or(r.Node, "None assigned") }, nil},
+	{"NTasks", 8, empty, fixed("1")},
+	{"Partition", 10, func(r *row) string { return r.Spec.Partition }, empty},
+	{"Priority", 10, func(r *row) string { return strconv.FormatInt(r.Priority, 10) }, empty},
+	{"QOS", 10, func(r *row) string { return cmp.Or(r.Spec.QOS, "normal") }, empty}, {"QOSRAW", 6, fixed("1"), empty},
+	// The database does not remember it.
+	{"Reason", 22, fixed("None"), empty},
+	{"ReqCPUS", 8, func(r *row) string { return strconv.Itoa(r.Spec.Size.CPUs) }, nil},
+	{"ReqMem", 10, requestedMemory, empty}, {"ReqNodes", 8, fixed("1"), nil},
+	{"ReqTRES", 10, jobTRES, empty}, {"Reservation", 20, empty, nil},
+	{"Reserved", 10, func(r *row) string { return notation.FullClock(waited(r)) }, empty},
+	{"ResvCPU", 10, func(r *row) string {
+		return notation.FullClock(waited(r) * time.Duration(r.Spec.Size.CPUs))
+	}, empty},
+	{"Start", 19, acctStart, begun}, {"State", 10, acctState, stepState},
+	{"Submit", 19, func(r *row) string { return moment(r.Times.Submitted, "Unknown") }, begun},
+	{"SubmitLine", 20, func(r *row) string { return r.Spec.Command.Submit }, empty},
+	{"Suspended", 10, fixed("00:00:00"), nil},
+	{"SystemComment", 15, empty, nil}, {"SystemCPU", 10, fixed("00:00:00"), nil},
+	{"Timelimit", 10, func(r *row) string { return r.limit(notation.FullClock) }, empty},
+	{"TimelimitRaw", 10, func(r *row) string {
+		return r.limit(func(d time.Duration) string { return strconv.Itoa(int(d / time.Minute)) })
+	}, empty},
+	{"TotalCPU", 10, fixed("00:00:00"), nil}, {"TRESUsageInTot", 14, empty, nil},
+	{"UID", 6, func(r *row) string { return strconv.Itoa(r.Spec.User.UID) }, empty},
+	{"User", 9, func(r *row) string { return r.Spec.User.Name }, empty}, {"UserCPU", 10, fixed("00:00:00"), nil},
+	{"WCKey", 10, empty, nil}, {"WorkDir", 20, func(r *row) string { return r.Spec.Files.Directory }, empty},
+}
+
+func whole(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
+
+// nodesGiven is how many nodes the job has been given.
+func nodesGiven(r *row) string {
+	if r.Node == "" {
+		return "0"
+	}
+	return "1"
+}
+
+func cpuTime(r *row) time.Duration { return r.elapsed() * time.Duration(r.Spec.Size.CPUs) }
+
+// waited is for how long the job could have started, and did not.
+func waited(r *row) time.Duration {
+	from, to := r.Times.Eligible, r.start()
+	if to.IsZero() {
+		to = r.now // it still waits
+	}
+	if from.IsZero() {
+		return 0
+	}
+	return max(0, seconds(to).Sub(seconds(from)))
+}
+
+// jobTRES lists what the job takes, in the order of the database.
+func jobTRES(r *row) string { return fmt.Sprintf("billing=%d,", r.Spec.Size.CPUs) + stepTRES(r) }
+
+// stepTRES lists what a step was given, as sacct names it: without billing, which is the job's.
+func stepTRES(r *row) string {
+	text := fmt.Sprintf("cpu=%d,", r.Spec.Size.CPUs)
+	if r.Spec.Size.GPUs > 0 {
+		text += fmt.Sprintf("gres/gpu=%d,", r.Spec.Size.GPUs)
+	}
+	if total := r.Spec.Size.Total(); total > 0 {
+		text += "mem=" + notation.Memory(total) + ","
+	}
+	return text + "node=1"
+}
+
+// allocated is what tres lists, of jobs that have begun.
+func allocated(tres func(*row) string) func(*row) string {
+	return func(r *row) string {
+		if r.Node == "" {
+			return ""
+		}
+		return tres(r)
+	}
+}
+
+func requestedMemory(r *row) string {
+	if total := r.Spec.Size.Total(); total > 0 {
+		return notation.Memory(total)
+	}
+	return "0"
+}
+
+// exitCode is the job's, which Slurm forgets where it ended the job itself, and the script's.
+func exitCode(r *row) string {
+	if r.State == Cancelled || r.State == Timeout || r.State == NodeFail {
+		return "0:0"
+	}
+	return r.Exit.String()
+}
+
+func stepExitCode(r *row) string {
+	if r.State == NodeFail { // no worker told of its end
+		return ""
+	}
+	return r.Exit.String()
+}
+
+func acctState(r *row) string {
+	if r.State == Cancelled || r.State == Completing { // which only what was cancelled is
+		return fmt.Sprintf("CANCELLED by %d", r.Spec.User.UID)
+	}
+	return string(r.State)
+}
+
+// stepState is the script's state: whatever ends it with a signal cancels it.
+func stepState(r *row) string {
+	switch s := r.State; {
+	case s == Completing:
+		return string(Running)
+	case s == Timeout || s == NodeFail || s == Failed && r.Exit.Signal != 0:
+		return string(Cancelled)
+	case s == Cancelled && r.Exit.Status != 0: // it was asked to end, and caught that
+		return string(Failed)
+	}
+	return string(r.State)
+}
+
+func acctStart(r *row) string {
+	if r.Times.Started.IsZero() && r.State.Over() {
+		return "None"
+	}
+	return begun(r)
+}
+
+// begun says when a job was begun. sacct has the word Unknown for one that was not.
+func begun(r *row) string { return moment(r.Times.Started, "Unknown") }
+
+// An Acct is a call of sacct.
+type Acct struct {
+	Filter
+	listing
+	sheet
+	format   []shown // of -o, or the usual
+	jobsOnly bool    // without their steps
+	each     bool    // tasks of arrays, each in a line
+	since    string  // -S
+	until    string  // -E
+}
+
+// A shown field may have a width of its own.
+type shown struct {
+	*field
+	width int
+}
+
+// Formats of sacct for those who name none.
+const (
+	acctFormat  = "jobid,jobname,partition,account,alloccpus,state,exitcode"
+	briefFormat = "jobid,state,exitcode"
+)
+
+var sacct = &command{
+	Getopt: notation.Getopt{Command: "sacct", Options: notation.Options(
+		"allusers|a accounts|A= allclusters|L array associations|x= batch-script|B brief|b completion|c clusters|M= " +
+			"delimiter= duplicates|D endtime|E= env-vars federation file|f= format|o= gid|g= group= help|h " +
+			"helpformat|e jobs|j= json local long|l name= ncpus|I= nnodes|i= nodelist|N= noconvert noheader|n " +
+			"parsable|p parsable2|P partition|r= qos|q= starttime|S= state|s= timelimit-max|K= timelimit-min|k= " +
+			"truncate|T uid= units= usage user|u= verbose|v version|V wckeys|W= whole-hetjob? allocations|X yaml")},
+	stray:   "Unknown arguments:\n", // Slurm's words
+	refused: "json yaml batch-script env-vars long file completion nodelist wckeys associations",
+	why:     "sacct shows the fields that -o names",
+}
+
+// ParseAcct reads a command line of sacct, without its name, whose defaults are in the environment.
+func ParseAcct(words []string, getenv func(string) string, me string) (*Acct, error) {
+	a := &Acct{Filter: Filter{me: me}, sheet: sheet{delimiter: "|"}}
+	err := a.read(sacct, words, a.option)
+	if err == nil && a.format == nil {
+		a.format, err = parseFields(cmp.Or(getenv("SACCT_FORMAT"), acctFormat))
+	}
+	return a, err
+}
+
+// option takes one option of sacct. What is wrong with the filter's is said in its own words, not squeue's.
+func (a *Acct) option(g notation.Given) (err error) {
+	switch g.Name {
+	case "jobs":
+		if err = a.Filter.option(g); err != nil {
+			return fmt.Errorf("fatal: Bad job/step specified: %s", g.Value)
+		}
+	case "state":
+		if err = a.Filter.option(g); err != nil {
+			return fmt.Errorf("fatal: unrecognized job state value '%s'", g.Value)
+		}
+	case "format":
+		a.format, err = parseFields(g.Value)
+	case "brief":
+		a.format, err = parseFields(briefFormat)
+	case "parsable", "parsable2": // -p, -P
+		a.parsable, a.trailing = true, g.Name == "parsable"
+	case "delimiter":
+		a.delimiter = g.Value
+	case "allocations":
+		a.jobsOnly = true
+	case "array":
+		a.each = true
+	case "starttime":
+		a.since = g.Value
+	case "endtime":
+		a.until = g.Value
+	default:
+		return a.Filter.option(g)
+	}
+	return err
+}
+
+// parseFields reads what follows -o: names of fields in any case, which may be cut short, with "%20" or "%-20" behind
+// those that have another width.
+func parseFields(list string) ([]shown, error) {
+	var format []shown
+	for one := range strings.SplitSeq(list, ",") {
+		name, size, _ := strings.Cut(strings.TrimSpace(one), "%")
+		if name == "" {
+			continue
+		}
+		i := slices.IndexFunc(fields, func(f field) bool {
+			return len(f.name) >= len(name) && strings.EqualFold(f.name[:len(name)], name)
+		})
+		whole := func(f field) bool { return strings.EqualFold(f.name, name) }
+		if exact := slices.IndexFunc(fields, whole); exact >= 0 {
+			i = exact
+		}
+		if i < 0 {
+			return nil, fmt.Errorf("Invalid field requested: \"%s\"", name) // Slurm's words
+		}
+		s := shown{&fields[i], fields[i].width}
+		if n, ok := width(size); ok {
+			s.width = n
+		}
+		format = append(format, s)
+	}
+	return format, nil
+}
+
+// width reads a column's width, to the left if it is negative.
+func width(text string) (int, bool) {
+	n, err := strconv.Atoi(cut(text, 5))
+	return n, err == nil
+}
+
+// spans are a line of the fields that are shown.
+func (a *Acct) spans(text func(shown) string) []span {
+	line := make([]span, len(a.format))
+	for i, f := range a.format {
+		line[i] = span{text(f), f.width}
+	}
+	return line
+}
+
+// Write prints the jobs that were asked for, of jobs in the order of their ids, and their scripts.
+func (a *Acct) Write(w io.Writer, jobs []Job, now time.Time) error {
+	from, to, err := a.window(now)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if !a.noHeader {
+		a.header(&b, a.spans(func(s shown) string { return s.name }))
+	}
+	chosen := slices.DeleteFunc(a.Select(jobs), func(j Job) bool {
+		return len(a.Jobs) == 0 && !within(&j, from, to, len(a.States) > 0)
+	})
+	for _, r := range rows(chosen, a.each || a.tasks(), now) {
+		a.line(&b, a.spans(func(s shown) string { return s.value(&r) }))
+		if a.jobsOnly || r.Times.Started.IsZero() {
+			continue
+		}
+		a.line(&b, a.spans(func(s shown) string {
+			if s.step != nil {
+				return s.step(&r)
+			}
+			return s.value(&r)
+		}))
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,303 @@
+package job_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral/internal/shim/slurm/job"
+	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
+)
+
+// A recorded command and what the Slurm 22.05 of scripts/slurm printed because of it, at a time.
+type recorded struct {
+	words  []string
+	output string
+	at     time.Time
+}
+
+// A scene is what Slurm said of some twenty jobs at one time, to many commands. The first two of them tell all that is
+// to be known of the jobs.
+type scene struct {
+	commands []recorded
+	jobs     []job.Job
+}
+
+// readScene reads testdata/NAME.txt: "@ TIME", "$ COMMAND", and its output, again and again.
+func readScene(t *testing.T, name string) scene {
+	t.Helper()
+	content, err := os.ReadFile("testdata/" + name + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s scene
+	for _, part := range regexp.MustCompile(`(?m)^@ `).Split(string(content), -1)[1:] {
+		at, rest, _ := strings.Cut(part, "\n$ ")
+		command, output, _ := strings.Cut(rest, "\n")
+		n, err := strconv.ParseInt(at, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.commands = append(s.commands, recorded{split(command), output, time.Unix(n, 0).UTC()})
+	}
+	s.jobs = readJobs(t, s.commands[0].output, s.commands[1].output)
+	s.commands = s.commands[2:]
+	return s
+}
+
+// split splits a command line at blanks outside of single quotes.
+func split(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+			continue
+		}
+		words = append(words, strings.Fields(part)...)
+	}
+	return words
+}
+
+// readJobs makes jobs of what squeue and sacct said of them in fields with | between them.
+func readJobs(t *testing.T, squeue, sacct string) []job.Job {
+	t.Helper()
+	accounts := map[string][]string{}
+	for line := range strings.Lines(sacct) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "|")
+		accounts[f[1]] = f // 33_2, or 33_[0-3,7]
+	}
+	var jobs []job.Job
+	for line := range strings.Lines(squeue) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "|")
+		id := f[0]
+		if f[2] != "N/A" {
+			id = f[1] + "_" + f[2]
+		}
+		account := accounts[id]
+		for key, a := range accounts { // tasks of an array that have not started are together
+			if strings.HasPrefix(key, f[1]+"_[") && account == nil {
+				account = a
+			}
+		}
+		if account == nil {
+			t.Fatalf("sacct says nothing of %s", id)
+		}
+		jobs = append(jobs, readJob(t, f, account))
+	}
+	return jobs
+}
+
+func readJob(t *testing.T, f, account []string) job.Job {
+	t.Helper()
+	number := func(s string) int { n, _ := strconv.Atoi(s); return n }
+	when := func(s string) time.Time { v, _ := time.Parse("2006-01-02T15:04:05", s); return v }
+	none := func(s string) string { return strings.ReplaceAll(s, "(null)", "") }
+	j := job.Job{
+		ID: number(f[0]), Name: f[3], State: job.State(f[13]), Reason: job.Reason(f[14]), Node: f[15],
+		Times: job.Times{Submitted: when(f[10]), Eligible: when(account[3]), Started: when(f[11]), Ended: when(f[12])},
+		Spec: &job.Spec{
+			User: job.User{Name: f[4], UID: number(f[5]), Group: f[6], GID: number(account[9])}, Account: f[7], Partition: f[8],
+			Comment: none(f[9]), Command: job.Command{Line: none(f[19]), Submit: account[8], Host: "localhost"},
+			Dependency: regexp.MustCompile(`\([a-z]+\)`).ReplaceAllString(f[21], ""), Nice: number(f[22]), Requeue: true,
+			Size: notation.Size{CPUs: number(f[18]), Tasks: 1},
+		},
+	}
+	j.Spec.TimeLimit, _ = notation.ParseLimit(f[16])
+	j.Spec.Size.MemoryMiB, _ = notation.ParseMemory(f[17])
+	j.Spec.Size.MemoryEach = f[17] == "100M" || f[17] == "200M" // by default, and asked for
+	j.Spec.Size.CPUsPerTask = j.Spec.Size.CPUs
+	j.Exit, _ = notation.ParseExitCode(account[7])
+	j.Priority, _ = strconv.ParseInt(f[24], 10, 64)
+	if f[2] != "N/A" {
+		j.ArrayID, j.ArrayTask = number(f[1]), number(f[2])
+	}
+	if j.State == job.Running {
+		j.Times.Ended = time.Time{}
+	}
+	if j.Node == "" { // it never started, although squeue says when it was cancelled
+		j.Times.Started = time.Time{}
+	}
+	if j.Node != "" && (j.State == job.Cancelled || j.State == job.Timeout) {
+		j.Exit.Signal = 15
+	}
+	j.Spec.Files = files(j.Name, f[20], account[8])
+	if j.Name == "nodefail" || strings.HasPrefix(j.Name, "a-very") {
+		j.Spec.Requeue = false
+	}
+	return j
+}
+
+// files is where scene.sh has jobs write to, which squeue does not tell.
+func files(name, directory, submit string) job.Files {
+	f := job.Files{Directory: directory, Output: directory + "/slurm-%j.out"}
+	switch name {
+	case "two words":
+		f.Output, f.Error = directory+"/%x-%j.log", directory+"/err.%j"
+	case "array":
+		f.Output = directory + "/slurm-%A_%a.out"
+	case "waiting":
+		f.Output = directory + "/slurm-%A_%a.out"
+		if strings.Contains(submit, " -o ") {
+			f.Output = directory + "/out/%A_%a"
+		}
+	}
+	return f
+}
+
+// What Slurm says and we cannot know, or only it can: when and which of its schedulers last thought of a job, the
+// session that submitted it, which cpus of a node it has, and the node that may be next.
+var unknowable = []struct{ pattern, instead string }{
+	{`LastSchedEval=\S+ Scheduler=\S+`, "LastSchedEval= Scheduler="},
+	{`AllocNode:Sid=\S+`, "AllocNode:Sid="},
+	{`CPU_IDs=\S+`, "CPU_IDs="},
+	{`\|corral[0-9]{5}\|`, "|normal|"}, // the cluster, which is called as its only partition is
+	{`(?m)^7\.batch\|.*$`, ""},         // the script, killed, ended a second later than the job
+	{` SchedNodeList=\S+`, ""},
+	{`(?m)p[0-9]+n1\|\*:\*:\*$`, "(null)|*:*:*"}, // squeue's %Y
+}
+
+func known(text string) string {
+	for _, u := range unknowable {
+		text = regexp.MustCompile(u.pattern).ReplaceAllString(text, u.instead)
+	}
+	return text
+}
+
+// run does what a command does, on its standard output.
+func (s scene) run(c recorded) (string, error) {
+	var b strings.Builder
+	getenv := func(string) string { return "" }
+	node := job.Node{Name: s.jobs[0].Node, CPUs: 2, MemoryMiB: 4000, GPUs: 2}
+	for _, j := range s.jobs {
+		if j.State == job.Running {
+			node.Busy += j.Spec.Size.CPUs
+		}
+	}
+	switch words := c.words[1:]; c.words[0] {
+	case "squeue":
+		q, err := job.ParseQueue(words, getenv, "root")
+		if err != nil {
+			return "", err
+		}
+		err = q.Write(&b, s.jobs, c.at)
+		return b.String(), err
+	case "sacct":
+		a, err := job.ParseAcct(words, getenv, "root")
+		if err != nil {
+			return "", err
+		}
+		err = a.Write(&b, s.jobs, c.at)
+		return b.String(), err
+	case "sinfo":
+		i, err := job.ParseInfo(words, getenv)
+		if err != nil {
+			return "", err
+		}
+		err = i.Write(&b, []job.Partition{{Name: "normal", TimeLimit: 24 * time.Hour, Nodes: []job.Node{node}}}, c.at)
+		return b.String(), err
+	case "scontrol":
+		return s.scontrol(words, c.at)
+	case "sacctmgr":
+		cluster := "corral" + s.jobs[0].Node[1:6] // both have the port in their names
+		return job.Users(words, []job.Association{
+			{"root", "corral", cluster, "root", "Administrator"}, {"root", "root", cluster, "root", "Administrator"},
+		})
+	}
+	return "", fmt.Errorf("no command %q", c.words)
+}
+
+// scontrol does the few things that a shim's does.
+func (s scene) scontrol(words []string, at time.Time) (string, error) {
+	oneLine := words[0] == "-o"
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-o" })
+	if words[1] == "hostnames" {
+		hosts, err := notation.Hosts(words[2])
+		return strings.Join(hosts, "\n") + "\n", err
+	}
+	id, err := notation.ParseJobID(words[len(words)-1])
+	if err != nil {
+		return "", err
+	}
+	return job.Show(s.jobs, &id, slices.Contains(words, "-dd"), oneLine, at)
+}
+
+// The commands are the clients' own, and others, on jobs of all kinds, while some wait and run, and when they are over.
+func TestAsSlurm(t *testing.T) {
+	for _, name := range []string{"live", "end"} {
+		s := readScene(t, name)
+		for _, c := range s.commands {
+			line := strings.Join(c.words, " ")
+			got, err := s.run(c)
+			if err != nil {
+				got += notation.Message(c.words[0], err) + "\n"
+			}
+			if reason := differs(line); reason != "" {
+				continue
+			}
+			want := c.output
+			if c.words[0] == "sacct" { // whose database has jobs in the order in which it was told of them
+				want, got = sorted(want), sorted(got)
+			}
+			if diff := cmp.Diff(known(want), known(got)); diff != "" {
+				t.Errorf("%s: %s (- Slurm, + we)\n%s", name, line, diff)
+			}
+		}
+	}
+}
+
+func sorted(text string) string { return strings.Join(slices.Sorted(strings.Lines(text)), "") }
+
+// differs says why a command's output is not Slurm's.
+func differs(line string) string {
+	for beginning, reason := range map[string]string{
+		"squeue -j 17_104,18_[1-2] -r": "Slurm shows 18_0, for which nobody has asked",
+		"sacct -j 17_104 -n":           "Slurm shows nothing of a task that waits",
+		"sinfo -N -l":                  "the node has a feature",
+	} {
+		if strings.HasPrefix(line, beginning) {
+			return reason
+		}
+	}
+	return ""
+}
+
+// The fields of sacct are as wide as Slurm's: testdata/fields.txt has the head of a table of all of them.
+func TestFields(t *testing.T) {
+	content, err := os.ReadFile("testdata/fields.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, dashes, _ := strings.Cut(string(content), "\n")
+	head := string(content)
+	for dash := range strings.FieldsSeq(dashes) {
+		name := strings.TrimSpace(head[:len(dash)])
+		head = head[len(dash)+1:]
+		a, err := job.ParseAcct([]string{"-j", "1", "-o", name}, func(string) string { return "" }, "me")
+		if err != nil || name == "Reservat" { // what it does not have it refuses; the rest of this name is cut off
+			continue
+		}
+		var b strings.Builder
+		if err := a.Write(&b, nil, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, got, _ := strings.Cut(b.String(), "\n"); got != dash+" \n" {
+			t.Errorf("%s is %q wide, in Slurm %q", name, got, dash)
+		}
+	}
+}
+
+// A width with a minus has the text at the left, in sacctmgr's tables as in sacct's.
+func TestUsersToTheLeft(t *testing.T) {
+	words := []string{"list", "user", "format=user%-6,account%4"}
+	got, err := job.Users(words, []job.Association{{User: "ann", Account: "physics"}})
+	if want := "User   Acc+ \n------ ---- \nann    phy+ \n"; got != want || err != nil {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}

@@ -1,0 +1,74 @@
+package slurm
+
+// Scripts that start their programs on nodes by themselves read the list of a job's nodes with scontrol. That needs
+// nobody: the words say it all. What is wrong with a list is said in Slurm's words, but with exit status 1, where Slurm
+// ends with 0 as if the list were empty.
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
+)
+
+// maxHostFile bounds a file with names of nodes, as Slurm does.
+const maxHostFile = 1 << 20
+
+// listHosts writes a list of nodes line by line, or names of nodes as a list.
+func listHosts(c *call, k control) error {
+	if k.verb == "hostnames" {
+		list := os.Getenv("SLURM_JOB_NODELIST")
+		if k.hosts != nil {
+			list = *k.hosts
+		}
+		if list = cmp.Or(list, os.Getenv("SLURM_NODELIST")); list == "" {
+			return errors.New("host list is empty") // Slurm's words, here and below
+		}
+		hosts, err := notation.Hosts(list)
+		for _, host := range hosts {
+			fmt.Fprintln(c.Out, host)
+		}
+		return err
+	}
+	if k.hosts == nil {
+		return errors.New("invalid encode argument")
+	}
+	list, err := hostFile(c, *k.hosts)
+	if err != nil {
+		return err
+	}
+	hosts, err := notation.Hosts(list)
+	if err != nil {
+		return err
+	}
+	if k.verb == "hostlistsorted" {
+		slices.Sort(hosts)
+	}
+	_, err = fmt.Fprintln(c.Out, notation.JoinHosts(hosts))
+	return err
+}
+
+// hostFile reads names of nodes from a file, or standard input for "-". What is no path is a list itself.
+func hostFile(c *call, name string) (string, error) {
+	var text []byte
+	var err error
+	switch {
+	case name == "-":
+		text, err = input.ReadAll(c.In, maxHostFile)
+	case strings.HasPrefix(name, "/"):
+		text, err = input.ReadFile(name, maxHostFile)
+	default:
+		return name, nil
+	}
+	if _, long := errors.AsType[*input.TooLongError](err); long {
+		return "", fmt.Errorf("File %s is too large", name)
+	} else if err != nil {
+		return "", fmt.Errorf("Can not open %s", name)
+	}
+	return strings.ReplaceAll(string(text), "\n", ","), nil
+}

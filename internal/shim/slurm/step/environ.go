@@ -1,0 +1,141 @@
+package step
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// environ returns the environment of a job's script: what was exported when it was submitted, and above that what
+// Slurm tells a job. The worker's own variables count only where the job has none: where temporary files go, which GPUs
+// it may use. began is when the job began.
+func (o Order) environ(i instance, worker []string, began time.Time) []string {
+	// Later ones override earlier ones: the worker's, the caller's, Slurm's.
+	vars := map[string]string{}
+	set := func(all []string, which func(name string) bool) {
+		for _, kv := range all {
+			if name, value, ok := strings.Cut(kv, "="); ok && which(name) {
+				vars[name] = value
+			}
+		}
+	}
+	set(worker, func(name string) bool { return slices.Contains(passed, name) })
+	temporary := vars["TMPDIR"]
+	set(o.Environment, func(name string) bool { return !slices.Contains(others, name) })
+	if slices.Contains(o.Environment, scratch+"="+vars["TMPDIR"]) { // of the job in which sbatch was called
+		vars["TMPDIR"] = temporary
+	}
+	if temporary != "" && vars["TMPDIR"] == temporary {
+		vars[scratch] = temporary
+	}
+	// Slurm logs the user in: these are there also where nothing is exported.
+	for name, value := range map[string]string{"USER": o.Facts.User, "LOGNAME": o.Facts.User, "SHELL": "/bin/sh"} {
+		vars[name] = cmp.Or(vars[name], value)
+	}
+	maps.Copy(vars, o.told(i, began))
+	vars["PATH"] = first(o.Folder, vars["PATH"])
+	all := make([]string, 0, len(vars))
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		all = append(all, name+"="+vars[name])
+	}
+	return all
+}
+
+// gpus is the variable by which a program learns which GPUs it may use: only the worker knows.
+const gpus = "CUDA_VISIBLE_DEVICES"
+
+// others are variables of the caller that would be about another job, were sbatch called in one.
+var others = []string{
+	gpus, corral.RunVariable, corral.IDVariable, corral.AttemptVariable, corral.CPUsVariable, corral.NoteVariable,
+	corral.ElementVariable, corral.EntryVariable, corral.SubmitDirVariable, "CORRAL_JOB_TAG", "CORRAL_JOB_DIR",
+	FolderVariable, scratch,
+}
+
+// FolderVariable is the variable by which a job's commands find the folder of its shim.
+const FolderVariable = "CORRAL_SHIM"
+
+// scratch is the variable that says which directory for temporary files is a job's own, and goes with it.
+const scratch = "CORRAL_SCRATCH"
+
+// passed are those variables of the worker that a job gets unless it has its own.
+var passed = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", gpus, corral.RunVariable, corral.IDVariable,
+}
+
+// first puts a folder first into a PATH, unless it is in it.
+func first(folder, path string) string {
+	switch {
+	case folder == "" || slices.Contains(strings.Split(path, ":"), folder):
+		return path
+	case path == "":
+		return folder
+	}
+	return folder + ":" + path
+}
+
+// told is what Slurm tells a job that has one node.
+func (o Order) told(i instance, began time.Time) map[string]string {
+	f, id := o.Facts, strconv.FormatInt(i.id, 10)
+	vars := map[string]string{
+		"ENVIRONMENT": "BATCH", "HOSTNAME": i.host,
+		"SLURM_JOB_ID": id, "SLURM_JOBID": id, "SLURM_JOB_NAME": f.Name,
+		"SLURM_JOB_USER": f.User, "SLURM_JOB_UID": strconv.Itoa(f.UID), "SLURM_JOB_PARTITION": f.Partition,
+		"SLURM_CLUSTER_NAME": f.Cluster, "SLURM_SUBMIT_DIR": o.Place.Submitted, "SLURM_SUBMIT_HOST": o.Place.Host,
+		"SLURM_JOB_NODELIST": i.host, "SLURM_NODELIST": i.host, "SLURMD_NODENAME": i.host,
+		"SLURM_JOB_NUM_NODES": "1", "SLURM_NNODES": "1", "SLURM_NODEID": "0", "SLURM_PROCID": "0",
+		"SLURM_LOCALID": "0", "SLURM_GTIDS": "0",
+		"SLURM_NTASKS": strconv.Itoa(f.Tasks), "SLURM_NPROCS": strconv.Itoa(f.Tasks),
+		"SLURM_TASKS_PER_NODE": strconv.Itoa(f.Tasks),
+		"SLURM_CPUS_ON_NODE":   strconv.Itoa(f.CPUs), "SLURM_JOB_CPUS_PER_NODE": strconv.Itoa(f.CPUs),
+		"SLURM_JOB_START_TIME": strconv.FormatInt(began.Unix(), 10),
+	}
+	if o.Limits.Time > 0 {
+		vars["SLURM_JOB_END_TIME"] = strconv.FormatInt(began.Add(o.Limits.Time).Unix(), 10)
+	}
+	if f.CPUsPerTask > 0 {
+		vars["SLURM_CPUS_PER_TASK"] = strconv.Itoa(f.CPUsPerTask)
+	}
+	if f.MemoryMiB > 0 && f.MemoryEach {
+		vars["SLURM_MEM_PER_CPU"] = strconv.FormatInt(f.MemoryMiB, 10)
+	} else if f.MemoryMiB > 0 {
+		vars["SLURM_MEM_PER_NODE"] = strconv.FormatInt(f.MemoryMiB, 10)
+	}
+	if f.Account != "" {
+		vars["SLURM_JOB_ACCOUNT"] = f.Account
+	}
+	if f.GPUs > 0 {
+		vars["SLURM_GPUS_ON_NODE"] = strconv.Itoa(f.GPUs)
+	}
+	if f.Export != "" {
+		vars["SLURM_EXPORT_ENV"] = f.Export
+	}
+	if i.attempt > 1 {
+		vars["SLURM_RESTART_COUNT"] = strconv.Itoa(i.attempt - 1)
+	}
+	vars[FolderVariable] = o.Folder
+	maps.Copy(vars, o.toldOfArray(i))
+	return vars
+}
+
+// toldOfArray is what a task of an array is told about the others.
+func (o Order) toldOfArray(i instance) map[string]string {
+	n := len(i.tasks)
+	if n == 0 {
+		return nil
+	}
+	// Slurm tells the step even of lists that have none: that from the first number to the second.
+	step := 1
+	if n > 1 {
+		step = i.tasks[1] - i.tasks[0]
+	}
+	return map[string]string{
+		"SLURM_ARRAY_JOB_ID": strconv.FormatInt(i.arrayID, 10), "SLURM_ARRAY_TASK_ID": strconv.Itoa(i.number()),
+		"SLURM_ARRAY_TASK_COUNT": strconv.Itoa(n), "SLURM_ARRAY_TASK_MIN": strconv.Itoa(i.tasks[0]),
+		"SLURM_ARRAY_TASK_MAX": strconv.Itoa(i.tasks[n-1]), "SLURM_ARRAY_TASK_STEP": strconv.Itoa(step),
+	}
+}

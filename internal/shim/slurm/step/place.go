@@ -1,0 +1,96 @@
+package step
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
+)
+
+// MarkOf tells a directory from another one that has the same name on another machine: its number on its file system,
+// which is the same wherever that is mounted. It is 0 if there is no such directory.
+func MarkOf(dir string) uint64 {
+	var st syscall.Stat_t
+	if syscall.Stat(dir, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
+		return 0
+	}
+	return st.Ino
+}
+
+// visible refuses a directory that is not the one in which sbatch was called.
+func (p Place) visible(host string) error {
+	const all = 4 | 1 // R_OK, X_OK
+	mark := MarkOf(p.Directory)
+	switch {
+	case mark == 0:
+		return fmt.Errorf("worker %s does not see the job's directory %s: jobs of a shim need a file system that "+
+			"workers share with the machine where sbatch is called", host, p.Directory)
+	case p.Mark != 0 && mark != p.Mark:
+		return fmt.Errorf("on worker %s, %s is not the directory that it is on %s: jobs of a shim need a file "+
+			"system that workers share with the machine where sbatch is called", host, p.Directory, p.Host)
+	}
+	if err := syscall.Access(p.Directory, all); err != nil {
+		return fmt.Errorf("on worker %s, the job's directory %s cannot be entered: %w", host, p.Directory, err)
+	}
+	return nil
+}
+
+// An instance is which of an order's jobs this one is, and where it runs.
+type instance struct {
+	id      int64 // of this job
+	arrayID int64 // of its array; its own id if it is in none
+	tasks   []int // the numbers of that array's tasks; nil: none
+	element int   // its place among them
+	attempt int   // 1 for the first
+	host    string
+}
+
+// number is the array's number for this job.
+func (i instance) number() int { return i.tasks[i.element] }
+
+// instanceOf reads what the worker tells a task about itself.
+func instanceOf(o Order, getenv func(string) string) (i instance, err error) {
+	number := func(name string) int64 {
+		n, bad := strconv.ParseInt(getenv(name), 10, 62)
+		if bad != nil && err == nil {
+			err = fmt.Errorf("the job's worker says %s=%q, which is not a number", name, getenv(name))
+		}
+		return n
+	}
+	i.id, i.attempt = o.Base+number(corral.IDVariable), int(number(corral.AttemptVariable))
+	if i.arrayID = i.id; o.Array != "" {
+		array, err := notation.ParseArray(o.Array, notation.MaxTask)
+		if err != nil {
+			return i, fmt.Errorf("reading the job's array: %w", err)
+		}
+		i.tasks, i.element = array.Tasks, int(number(corral.ElementVariable))
+		i.arrayID -= int64(i.element)
+		if i.element < 0 || i.element >= len(i.tasks) {
+			return i, fmt.Errorf("the array has %d tasks, this is number %d", len(i.tasks), i.element)
+		}
+	}
+	if err != nil {
+		return i, err
+	}
+	// Slurm's names of nodes are short, and clients split lists of them at dots.
+	i.host, err = os.Hostname()
+	i.host, _, _ = strings.Cut(i.host, ".")
+	return i, err
+}
+
+// names are what the % words in names of files stand for.
+func (o Order) names(i instance) map[byte]string {
+	id := strconv.FormatInt(i.id, 10)
+	names := map[byte]string{
+		'j': id, 'J': id, 'A': strconv.FormatInt(i.arrayID, 10), 'a': "4294967294", // as Slurm has it without an array
+		'x': o.Facts.Name, 'u': o.Facts.User, 'N': i.host, 'n': "0", 't': "0", 's': "batch",
+	}
+	if i.tasks != nil {
+		names['a'] = strconv.Itoa(i.number())
+	}
+	return names
+}

@@ -1,0 +1,133 @@
+package admission
+
+import (
+	"crypto/subtle"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker/relay"
+	"github.com/corral-pilot/corral/embedded/dispatch"
+	"github.com/corral-pilot/corral/embedded/port"
+	"github.com/corral-pilot/corral/embedded/wire"
+	"github.com/corral-pilot/corral/internal/condor/stream"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/work/run"
+)
+
+// Streams are what Pools have, too, whose clusters can have worker jobs.
+type Streams interface {
+	// Stream returns the queue of a READY cluster whose tasks go to worker jobs.
+	Stream(cluster corral.ClusterID) (*stream.Stream, error)
+	// Streamed returns that queue, whether or not the cluster is READY, if Stream was asked for it before, else nil.
+	Streamed(cluster corral.ClusterID) *stream.Stream
+}
+
+// StreamTerms say how the dispatchers of worker jobs are to be made: as those of embedded clusters.
+func StreamTerms(c *Clusters) dispatch.Config { return c.cfg }
+
+// Worker jobs of an HTCondor cluster dial in as workers do. HTCondor gave them their slots, so they have no lease of an
+// attempt; what lets them in is the token of their cluster's stream. They say on which of the pool's workers they run,
+// whose attempt's fate they share: asked to drain, they drain.
+
+// A streamDoor is where worker jobs come in. The zero value lets none in.
+type streamDoor struct{ streams Streams }
+
+// known returns the stream of a cluster, nil if nothing has needed one so far.
+func (d streamDoor) known(id corral.ClusterID) *stream.Stream {
+	if d.streams == nil {
+		return nil
+	}
+	return d.streams.Streamed(id)
+}
+
+// queue returns the stream of a cluster for a run.
+func (d streamDoor) queue(cluster corral.Cluster) (run.Queue, error) {
+	if d.streams == nil {
+		return nil, corral.ErrorAt(corral.Unavailable, "cluster "+cluster.Name, "this corrald has no worker jobs")
+	}
+	s, err := d.streams.Stream(cluster.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open returns the stream of a cluster for a worker job with this tag. After a restart of corrald worker jobs may come
+// before any run.
+func (d streamDoor) open(id corral.ClusterID, tag string) (*stream.Stream, error) {
+	unknown := corral.ErrorAt(corral.Unauthenticated, "worker job "+tag, "is not known here")
+	if d.streams == nil {
+		return nil, unknown
+	}
+	s, err := d.streams.Stream(id)
+	switch corral.KindOf(err) {
+	case corral.NotFound:
+		return nil, unknown
+	case corral.Conflict: // its pool is stopped, and may be started again
+		return nil, corral.ErrorAt(corral.Unavailable, "worker job "+tag, "%w", err)
+	}
+	return s, err
+}
+
+// admit is Clusters.Admit for a worker of a worker job of this cluster; look finds the attempt of its glidein by tag.
+func (d streamDoor) admit(
+	id corral.ClusterID, cred port.Credentials, look func(tag string) (visitor, error),
+) (in port.Admission, err error) {
+	at := "worker job " + cred.Tag
+	s, err := d.open(id, cred.Tag)
+	switch {
+	case err != nil:
+		return in, err
+	case subtle.ConstantTimeCompare([]byte(s.TokenDigest()), []byte(cred.TokenDigest)) != 1:
+		return in, corral.ErrorAt(corral.Unauthenticated, at, "the token is not that of worker jobs")
+	case cred.Role == wire.RolePilot:
+		return in, corral.ErrorAt(corral.Forbidden, at, "is not a pilot")
+	}
+	tag, _, _ := strings.Cut(cred.Holder, "/")
+	v, err := look(tag)
+	switch {
+	case corral.KindOf(err) == corral.NotFound, err == nil && v.cluster.ID != id:
+		return in, corral.ErrorAt(corral.Forbidden, at, "runs on a glidein that is not known here")
+	case err != nil:
+		return in, err
+	case !v.job.Live():
+		return in, corral.ErrorAt(corral.Forbidden, at, "its glidein has ended as %s", v.job.Outcome)
+	}
+	if err := v.jobFits(cred); err != nil {
+		return in, err
+	}
+	return port.Admission{Attempt: v.job.ID, Glidein: v.glidein.ID, Cluster: id, Dispatcher: s.Dispatcher(),
+		CPUs: v.glidein.Hosts * v.glidein.CPUs}, nil
+}
+
+// admitThrough decides about a worker job's request that came by a site's relay. The glidein on which it runs is asked
+// for at the port.
+func (d streamDoor) admitThrough(id corral.ClusterID, q relay.Request) error {
+	s, err := d.open(id, q.Tag)
+	switch {
+	case err != nil && corral.KindOf(err) != corral.Unauthenticated:
+		return corral.Errorf(corral.Unavailable, "corrald cannot look it up now")
+	case err != nil, !q.Proves(s.TokenDigest()):
+		return corral.ErrorAt(corral.Unauthenticated, place(q.Tag), "is not known here")
+	case q.Target != relay.Workers:
+		return corral.ErrorAt(corral.Forbidden, place(q.Tag), "may not reach a pool")
+	}
+	return nil
+}
+
+// regard has workers of a pool show what their worker jobs do, which to HTCondor are busy slots: so many tasks run
+// there, and what none of them uses is free.
+func regard(workers, streamed []corral.Worker) {
+	for _, s := range streamed {
+		for i := range workers {
+			if w := &workers[i]; s.Connected && w.Connected && w.ID == jobfiles.OnGlidein(s.ID) {
+				free := w.Free().Plus(s.Free())
+				w.SetFree(corral.Resources{
+					CPUs: min(w.CPUs, free.CPUs), MemoryMiB: min(w.MemoryMiB, free.MemoryMiB),
+					GPUs: min(w.GPUs, free.GPUs), DiskMiB: w.DiskFree,
+				})
+				w.RunningTasks = max(0, w.RunningTasks-1) + s.RunningTasks
+			}
+		}
+	}
+}

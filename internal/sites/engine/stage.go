@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// A stager sees to it that a site has its packages. Sites lose them: they purge what nobody has used for long, and
+// people remove what they do not know. So it listens to jobs that end as if something was not there.
+type stager struct {
+	line     *line
+	delivery *delivery.Delivery
+	bounded  bool // the cache at the site is
+
+	lost     bool                 // the site's own package; until it was installed again
+	notFound bool                 // an attempt has ended as if its program was not there
+	missed   map[string]time.Time // :: digest of a package → when a pilot began that did not find it installed
+}
+
+func newStager(way *line, cfg Config) *stager {
+	return &stager{
+		line: way, delivery: delivery.NewDelivery(cfg.Catalog, cfg.Supply, way.id, way.write),
+		bounded: cfg.Supply.CacheBytes > 0, missed: map[string]time.Time{},
+	}
+}
+
+// prepare finds out, before the first job at a site, what runs there, and puts the pilot binary there. Pilots, and
+// setup jobs for further packages, come to a site that has had its first job. It returns the site with what was found.
+// That is recorded only once something of ours can be there, so that a site without a package is one where nothing is
+// left to be cleaned up.
+func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corral.Site, error) {
+	site := w.Site
+	if a.Kind == corral.PilotJob || a.Package != "" {
+		return site, nil
+	}
+	if err := s.line.open(ctx, site); err != nil {
+		return site, err
+	}
+	if a.Kind == corral.CleanupJob {
+		return site, s.boot(ctx, w.now, site, true)
+	}
+	why, err := s.line.reach.CheckRoot(ctx, s.line.access.Head, site)
+	if err != nil {
+		return site, fmt.Errorf("looking at %s: %w", site.Root, err)
+	}
+	if why != "" { // it may have become somebody else's since it was chosen
+		return site, delivery.Hopeless(site.Root + " cannot be the root of a site: " + why)
+	}
+	facts, err := s.delivery.Choose(ctx, s.line.access.Head, site)
+	if err != nil {
+		return site, err
+	}
+	if err := s.boot(ctx, w.now, facts, site.PackageDigest != ""); err != nil {
+		return site, err
+	}
+	err = s.line.write(ctx, func(tx *store.Tx) (err error) {
+		site, err = tx.SetSite(site.ID, func(s *corral.Site) {
+			s.Platform, s.Package, s.PackageDigest = facts.Platform, facts.Package, facts.PackageDigest
+		})
+		return err
+	})
+	return site, err
+}
+
+// boot puts the pilot binary where the setup and cleanup jobs find it, unless it is there. before: the root was ours.
+func (s *stager) boot(ctx context.Context, now time.Time, site corral.Site, before bool) error {
+	claim := s.line.reach.Claim(site)
+	claim.Before = before
+	return s.delivery.Boot(ctx, now, s.line.access.Head, site, claim)
+}
+
+// order gets a package on its way to the site and returns the order for its setup job: for a package that glideins
+// need, by its digest, or for the site's own if that is empty. What the site's other pilots need is kept whatever the
+// cache's limit is.
+func (s *stager) order(ctx context.Context, w turn, digest string) (*jobfiles.Setup, error) {
+	if digest == "" {
+		digest = w.Site.PackageDigest
+	} else if err := s.boot(ctx, w.now, reconcile.SetupSite(w.World, digest), true); err != nil {
+		return nil, err
+	}
+	var keep []string
+	if s.bounded { // else nothing is lost
+		var err error
+		if keep, err = s.ordered(ctx, w.World); err != nil {
+			return nil, err
+		}
+		keep = append(keep, w.Site.PackageDigest)
+		for _, n := range w.Needs {
+			keep = append(keep, n.Digest)
+		}
+	}
+	return s.delivery.Package(ctx, w.now, s.line.access.Head, digest, keep)
+}
+
+// ordered lists the packages that attempts at the site were told to use. What they need may not be what an attempt
+// would be told now: they wait in queues while pools are upgraded.
+func (s *stager) ordered(ctx context.Context, w reconcile.World) (digests []string, err error) {
+	for _, g := range w.Glideins {
+		if _, ok := w.Needs[g.Cluster]; !ok {
+			continue
+		}
+		for _, a := range g.Live() {
+			b, err := s.line.read(ctx, a, jobfiles.File)
+			if err != nil {
+				return nil, err
+			}
+			// Without an order the site has none yet.
+			if o, err := jobfiles.Decode(b); err == nil && o.Pilot != nil && o.Pilot.Condor != nil {
+				digests = append(digests, o.Pilot.Condor.Digest)
+			}
+		}
+	}
+	return digests, nil
+}
+
+// look notes that the site has lost its package, if a pilot seems to have missed it.
+func (s *stager) look(ctx context.Context, site corral.Site) error {
+	if !s.notFound || site.State != corral.SiteReady || !s.line.take() {
+		return nil
+	}
+	if err := s.line.open(ctx, site); err != nil {
+		return err
+	}
+	pilot, err := delivery.PilotProgram(site)
+	if err != nil {
+		return err
+	}
+	there, err := s.line.access.Head.Has(ctx, pilot, true)
+	if err != nil {
+		return err
+	}
+	s.notFound, s.lost = false, !there
+	return nil
+}
+
+// learn takes in what the end of a job says of its site: whether any mirror answered there, for the choice of the next
+// way, and whether a package is missing. A corrald that ends forgets it; the next job says it again.
+func (s *stager) learn(job corral.Job, ev corral.JobEvent, r jobfiles.Report) {
+	switch job.Kind {
+	case corral.PilotJob:
+		if r.Missing != "" {
+			s.missed[r.Missing] = job.StartedAt
+			if job.StartedAt.IsZero() {
+				s.missed[r.Missing] = job.EndedAt
+			}
+		}
+		failed := ev.Outcome == corral.OutcomeFailed && ev.ExitStatus != nil
+		s.notFound = s.notFound || failed && *ev.ExitStatus == siteaccess.ExitNotFound
+	case corral.SetupJob:
+		s.delivery.Learn(r.Tries)
+		if job.Package == "" && ev.Outcome == corral.OutcomeDone {
+			s.lost = false
+		}
+	}
+}
+
+// unusable fails the site if err says that its own setup or cleanup is hopeless.
+func (s *stager) unusable(ctx context.Context, err error) error {
+	var why delivery.Hopeless
+	if !errors.As(err, &why) {
+		return err
+	}
+	if err := s.line.moveSite(ctx, corral.SiteFail, string(why)); err != nil {
+		return err
+	}
+	return corral.Errorf(corral.Failed, "%s", why)
+}

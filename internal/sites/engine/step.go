@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/worldstate"
+)
+
+// Stepped is what the debug log says of each step of a site's loop, with commands and took.
+const Stepped = "stepped"
+
+// A turn is the world of a site in one step, in which all happens at the same time.
+type turn struct {
+	reconcile.World
+	now time.Time
+}
+
+// step observes, decides and acts once and returns how long nothing needs to be looked at. A site that is not reached
+// gets at least what it is not needed for; if it was removed by force, that is the end of its jobs.
+func (l *siteLoop) step(ctx context.Context, now time.Time) (time.Duration, error) {
+	world, err := l.load(ctx)
+	if err != nil {
+		return 0, err
+	}
+	w, live := turn{world, now}, liveJobs(world)
+	if w.Site.State == corral.SiteDeleted && len(live) == 0 {
+		return 0, errNothingLeft
+	}
+	ended := l.e.cfg.Steps.begin(w.Site.ID)
+	l.line.begin()
+	if err = l.trouble.knock(ctx, w.Site); err == nil {
+		w.Site.Credentials, err = l.creds.look(ctx, now, w.Site)
+	}
+	if err == nil {
+		err = l.serve(ctx, w)
+	}
+	if err == nil {
+		err = l.trouble.leave(ctx)
+	} else {
+		err = errors.Join(err, l.drainFromAfar(ctx, w))
+	}
+	l.e.lg.Debug(Stepped, "site", l.line.id, "commands", l.line.commands, "took", time.Since(now))
+	ended(time.Since(now), err)
+	switch {
+	case err != nil && w.Site.State == corral.SiteDeleted && ctx.Err() == nil:
+		return pollSoon, l.giveUp(ctx, now, live, err)
+	case err != nil:
+		return 0, err
+	case l.line.recorded, l.line.more:
+		return pollSoon, nil
+	}
+	return l.sleep(w), nil
+}
+
+// serve observes if it is time for that, decides, acts, and tidies up. The order matters: what is decided about must be
+// what was seen last, and the relay must be kept before an attempt is told of it.
+func (l *siteLoop) serve(ctx context.Context, w turn) error {
+	if live := liveJobs(w.World); len(live) > 0 && !w.now.Before(l.line.pace.next()) {
+		if err := l.observe(ctx, w, live); err != nil {
+			return err
+		}
+		if l.line.recorded { // else the world is as it was
+			var err error
+			if w.World, err = l.load(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(l.remains.endProbes(ctx, w.Site), l.stager.look(ctx, w.Site)); err != nil {
+		return err
+	}
+	l.relay.Keep(ctx, w.World, l.trouble.last != "")
+	if err := l.perform(ctx, w, reconcile.Decide(w.now.UTC(), w.World)); err != nil {
+		return err
+	}
+	if l.relay.News(w.Site) {
+		if err := l.line.write(ctx, func(tx *store.Tx) error { return l.relay.Note(tx, w.World) }); err != nil {
+			return err
+		}
+	}
+	return l.remains.forget(ctx, w.now, w.Site)
+}
+
+// load reads everything recorded about the site in one transaction, and adds what the parts know. What they add is
+// never needed for a right decision, only for a better one: without it a package is looked for once more, say.
+func (l *siteLoop) load(ctx context.Context) (reconcile.World, error) {
+	var w reconcile.World
+	from := time.Now()
+	l.e.loading.Lock()
+	err := l.line.db.View(ctx, func(tx *store.Tx) (err error) {
+		if w, err = worldstate.World(tx, l.line.id); err != nil {
+			return err
+		}
+		if w.Needs, err = needs(tx, w); err == nil && len(w.Needs) > 0 {
+			w.Tokens, err = l.tokens.waiting(tx)
+		}
+		return err
+	})
+	l.e.loading.Unlock()
+	l.line.pace.load = time.Since(from)
+	if err != nil {
+		return w, fmt.Errorf("loading site %d: %w", l.line.id, err)
+	}
+	if w.Installed.Newer, err = l.stager.delivery.Newer(ctx, w.Site); err != nil {
+		return w, err
+	}
+	w.Lifetimes, w.Installed.Missed, w.Installed.Lost = l.e.cfg.Tokens, l.stager.missed, l.stager.lost
+	w.Hopeless, w.Site.Credentials = l.watch.hopeless, l.creds.watch.Known()
+	w.NoRelay = l.relay.Lacks(w)
+	return w, nil
+}
+
+// needs returns what glideins of HTCondor clusters need, by cluster.
+func needs(tx *store.Tx, w reconcile.World) (map[corral.ClusterID]reconcile.Need, error) {
+	all := map[corral.ClusterID]reconcile.Need{}
+	seen := map[corral.ClusterID]bool{}
+	for _, g := range w.Glideins {
+		if seen[g.Cluster] {
+			continue
+		}
+		seen[g.Cluster] = true
+		cluster, err := tx.Cluster(g.Cluster)
+		if err == nil && cluster.Kind == corral.Condor {
+			all[g.Cluster], err = delivery.NeedOf(tx, w.Site, cluster)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// liveJobs lists the jobs that the site may still have: its own, and the attempts of its glideins.
+func liveJobs(w reconcile.World) []corral.Job {
+	var live []corral.Job
+	for _, j := range w.Jobs {
+		if j.Live() {
+			live = append(live, j)
+		}
+	}
+	for _, g := range w.Glideins {
+		live = append(live, g.Live()...)
+	}
+	return live
+}
+
+// observe polls the live jobs in one round trip and records what changed. Of each job there is one sighting, from which
+// reconcile derives its events: what a batch system says, what the job's own report says, and for how long it has not
+// been seen. Nothing is concluded from a poll that failed.
+func (l *siteLoop) observe(ctx context.Context, w turn, live []corral.Job) error {
+	if err := l.line.open(ctx, w.Site); err != nil {
+		return err
+	}
+	known, err := l.watch.poll(ctx, w, live)
+	if err != nil {
+		return fmt.Errorf("polling jobs: %w", err)
+	}
+	if err := l.watch.prune(ctx, w.now, live, known); err != nil {
+		return err
+	}
+	seen, err := l.watch.sightings(ctx, w.now, live, known)
+	if err != nil {
+		return err
+	}
+	for _, j := range live {
+		s, ok := seen[j.Tag]
+		if !ok { // it has ended, and what it said is read in a later step
+			continue
+		}
+		s.Overdue, s.Hopeless = w.Overdue(j)
+		for _, ev := range reconcile.Events(j, s, w.now.UTC()) { // each is a transaction, with its history row
+			if err := l.moveJob(ctx, w.now, j, ev); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.watch.noteWaits(ctx, w.now, live, known); err != nil {
+		return err
+	}
+	return l.watch.noteWorkers(ctx, w.Glideins, live)
+}
+
+// moveJob records a move of a job, and with its end what its report says: one transaction, so that a history never has
+// an end without the reasons. Only then do the parts forget the job, or learn from it; if the transaction fails they
+// are as they were, and the same move is found again at the next poll.
+func (l *siteLoop) moveJob(ctx context.Context, now time.Time, j corral.Job, ev corral.JobEvent) error {
+	report := l.watch.reports[j.Tag]
+	err := l.line.write(ctx, func(tx *store.Tx) error {
+		var err error
+		switch {
+		case ev.Move != corral.JobEnd:
+		case j.Kind == corral.SetupJob:
+			err = l.stager.delivery.Reported(tx, report.Tries)
+		case j.Kind == corral.PilotJob:
+			err = noteLog(tx, j, report.Log)
+		}
+		if err != nil {
+			return err
+		}
+		moved, err := tx.MoveJob(j.ID, ev)
+		j.StartedAt, j.EndedAt = moved.StartedAt, moved.EndedAt
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("recording %s of %s: %w", ev.Move, j.Name(), err)
+	}
+	if ev.Move == corral.JobEnd {
+		l.stager.learn(j, ev, report)
+		l.remains.ended = true
+		l.watch.drop(j)
+		l.ends.drop(j)
+		l.tokens.drop(j)
+		delete(l.told, j.ID)
+		if ev.Gone {
+			l.e.clusters.Ended(j.Tag)
+		}
+	}
+	l.line.pace.busy(now)
+	l.e.lg.Info("job moved",
+		"job", j.Tag, "name", j.Name(), "move", ev.Move, "outcome", ev.Outcome, "reason", ev.Reason)
+	return nil
+}
+
+// giveUp ends the jobs of a site that was removed by force and does not do what it is asked. What it
+// keeps of them cannot come in any more.
+func (l *siteLoop) giveUp(ctx context.Context, now time.Time, live []corral.Job, why error) error {
+	for _, j := range live {
+		err := l.moveJob(ctx, now, j, corral.JobEvent{
+			Move: corral.JobEnd, Outcome: corral.OutcomeLost, Transient: true,
+			Reason: "its site was removed by force, and may keep it: " + why.Error(),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expect is what is expected at the site. A job that it does not know is looked for again soon: only for how long it
+// has been missing tells whether it is lost.
+func (l *siteLoop) expect(w turn) expectation {
+	e := expect(w.now, w.World)
+	e.soon = e.soon || len(l.watch.missing) > 0
+	return e
+}
+
+// sleep returns how long the loop may wait: until the next poll, or until something is due. Whatever is recorded in the
+// meantime ends the wait, so that nothing needs to be looked for.
+func (l *siteLoop) sleep(w turn) time.Duration {
+	wait := l.creds.rest(w.now, w.Site)
+	if len(liveJobs(w.World)) > 0 {
+		l.line.pace.expected = l.expect(w)
+		wait = min(wait, l.line.pace.next().Sub(w.now))
+	}
+	if due := reconcile.Due(w.now.UTC(), w.World); !due.IsZero() {
+		wait = min(wait, due.Sub(w.now))
+	}
+	return max(wait, pollSoon)
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/sites/admission"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+const (
+	mintTime  = 10 * time.Second // for a pool to make a token
+	clockSkew = time.Minute      // how much sooner than asked a token may end without anybody having shortened its life
+)
+
+// tokenless is why there is no token for an attempt now.
+type tokenless string
+
+func (t tokenless) Error() string { return string(t) }
+
+// Tokens are what the workers of attempts join HTCondor's pools with. Each is noted in the store before it is brought
+// to the site, and replaced there before it ends while the attempt waits in the queue. A pool that gives none is asked
+// again later, while the rest of the site goes on.
+type tokens struct {
+	line      *line
+	clusters  *admission.Clusters
+	lifetimes reconcile.Lifetimes
+
+	placed  map[corral.JobID]time.Time // :: attempt → since when it has the pool token that was made last
+	retries map[corral.ClusterID]retry // whose pool gave no token when it was asked last
+}
+
+func newTokens(way *line, clusters *admission.Clusters, lifetimes reconcile.Lifetimes) *tokens {
+	return &tokens{
+		line: way, clusters: clusters, lifetimes: lifetimes,
+		placed: map[corral.JobID]time.Time{}, retries: map[corral.ClusterID]retry{},
+	}
+}
+
+// drop forgets what was remembered of a job while it was alive.
+func (t *tokens) drop(j corral.Job) { delete(t.placed, j.ID) }
+
+// waiting returns until when the tokens are good that wait with attempts at the site. A token was noted before it was
+// brought there. Unless it was this loop that brought the last one, the site may have any of them, and the one that
+// ends first counts.
+func (t *tokens) waiting(tx *store.Tx) (map[corral.JobID]reconcile.Token, error) {
+	all := map[corral.JobID]reconcile.Token{}
+	tokens, err := tx.PoolTokensWaiting(t.line.id)
+	for _, token := range tokens { // those that end first first
+		since, placed := t.placed[token.Attempt]
+		if _, known := all[token.Attempt]; !known || placed {
+			all[token.Attempt] = reconcile.Token{Ends: token.EndsAt, Since: since}
+		}
+	}
+	return all, err
+}
+
+// mint makes a token for an attempt. The error is tokenless if its pool gives none now, which the attempt's history
+// says, and Hopeless if workers must not have the only one.
+func (t *tokens) mint(
+	ctx context.Context, now time.Time, g corral.Glidein, job corral.Job,
+) (secret string, ends time.Time, err error) {
+	r := t.retries[g.Cluster]
+	if now.Before(r.at) {
+		return "", ends, tokenless(r.why)
+	}
+	limited, cancel := context.WithTimeout(ctx, mintTime)
+	defer cancel()
+	lifetime := t.lifetimes.Of(g, job, now.UTC())
+	secret, ends, err = t.clusters.Mint(limited, g.Cluster, job.ID, lifetime)
+	switch {
+	case err == nil:
+		delete(t.retries, g.Cluster)
+		return secret, ends, t.minted(ctx, job, ends, now.UTC().Add(lifetime))
+	case ctx.Err() != nil:
+		return "", ends, ctx.Err()
+	}
+	return "", ends, t.refused(ctx, now, g, job, err)
+}
+
+// refused takes in why a pool gave no token, and says for how long it is not asked again: longer each time.
+func (t *tokens) refused(ctx context.Context, now time.Time, g corral.Glidein, job corral.Job, err error) error {
+	before := t.retries[g.Cluster]
+	why := "there is no token for the workers: " + err.Error()
+	if why != before.why {
+		if err := t.line.noteJob(ctx, job, "token", why); err != nil {
+			return err
+		}
+	}
+	pause := min(max(2*before.pause, troubleMin), troubleMax)
+	t.retries[g.Cluster] = retry{at: now.Add(pause), pause: pause, why: why}
+	if corral.KindOf(err) == corral.Forbidden {
+		return delivery.Hopeless(why)
+	}
+	return tokenless(why)
+}
+
+// minted takes in a token that was made, and is not at the site yet. One that ends too soon is used: better than none
+// is what the workers can do until then. The first of each attempt is told of.
+func (t *tokens) minted(ctx context.Context, job corral.Job, ends, wanted time.Time) error {
+	_, renewed := t.placed[job.ID]
+	delete(t.placed, job.ID)
+	if renewed || job.State != corral.JobNew || !ends.Add(clockSkew).Before(wanted) {
+		return nil
+	}
+	return t.line.noteJob(ctx, job, "token", fmt.Sprintf("the pool's token for the workers ends at %s, where %s was "+
+		"asked for: the pool may refuse them after that", ends.UTC().Format(time.RFC3339), wanted.Format(time.RFC3339)))
+}
+
+// early reports whether the pool of a glidein gave no token, and it is too early to ask it again.
+func (t *tokens) early(now time.Time, g *corral.Glidein) bool {
+	return g != nil && now.Before(t.retries[g.Cluster].at)
+}
+
+// renew puts a new token in the place of the one that waits with an attempt. The site may have started the attempt in
+// this very moment: then its workers join with the old token, which is good for a while yet, and the new one ends with
+// the attempt.
+func (t *tokens) renew(ctx context.Context, w turn, a reconcile.Renew) error {
+	g := find(w.Glideins, a.Job.Glidein)
+	if g == nil {
+		return nil // unreachable: that is whose attempt it is
+	}
+	if !t.line.take() {
+		return nil
+	}
+	secret, ends, err := t.mint(ctx, w.now, *g, a.Job)
+	var later tokenless
+	var never delivery.Hopeless
+	if errors.As(err, &later) || errors.As(err, &never) { // the one that is there may do
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !ends.After(w.Tokens[a.Job.ID].Ends) { // what is there is as good
+		t.placed[a.Job.ID] = w.now.UTC()
+		return nil
+	}
+	t.line.acting(w.Site, a)
+	if err := t.line.open(ctx, w.Site); err != nil {
+		return err
+	}
+	if err := t.line.access.Head.Replace(ctx, a.Job.Tag, jobfiles.PoolToken, []byte(secret)); err != nil {
+		return fmt.Errorf("replacing the token of %s: %w", a.Job.Name(), err)
+	}
+	t.placed[a.Job.ID] = w.now.UTC()
+	return t.line.noteJob(ctx, a.Job, "token", "it was replaced at the site, before it ended")
+}

@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/sites/admission"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// Statuses are what batch systems say of jobs, by tag.
+type statuses map[string]gridsite.JobStatus
+
+// A watch sees what becomes of a site's jobs. It remembers what the store need not know: since when a job has not been
+// seen, and what an ended one said until its end is recorded.
+type watch struct {
+	line     *line
+	clusters *admission.Clusters
+
+	missing  reconcile.Missing          // since when the site has not known jobs
+	pruned   map[string]time.Time       // :: the site's id of a job that came in twice → when it was cancelled last
+	hopeless map[corral.JobID]time.Time // :: job that waits → since when the site has said that it never starts
+	reports  map[string]jobfiles.Report // :: tag → what an ended job said, until that is recorded
+	worked   map[string]time.Time       // :: host → when a worker registered from it last, as is recorded
+}
+
+func newWatch(way *line, clusters *admission.Clusters) *watch {
+	return &watch{
+		line: way, clusters: clusters,
+		missing: reconcile.Missing{},
+		pruned:  map[string]time.Time{},
+		reports: map[string]jobfiles.Report{},
+		worked:  map[string]time.Time{},
+	}
+}
+
+// drop forgets what was remembered of a job while it was alive.
+func (h *watch) drop(j corral.Job) {
+	h.missing.Forget(j.Tag)
+	delete(h.reports, j.Tag)
+}
+
+// poll asks each of the site's batch systems that has some of the jobs, in one round trip each. A tag that the answer
+// lacks is one that the batch system does not know, or not yet: it may hide a job for a while after it took it.
+func (h *watch) poll(ctx context.Context, w turn, live []corral.Job) (statuses, error) {
+	var pilots, others []string
+	for _, j := range live {
+		if j.Kind == corral.PilotJob || w.Site.HeadBatch == w.Site.Batch {
+			pilots = append(pilots, j.Tag)
+		} else {
+			others = append(others, j.Tag)
+		}
+	}
+	took := h.line.stopwatch()
+	all := statuses{}
+	for _, part := range []struct {
+		batch gridsite.Batch
+		tags  []string
+	}{{h.line.access.Pilots, pilots}, {h.line.access.Setup, others}} {
+		if len(part.tags) == 0 {
+			continue
+		}
+		h.line.commands++ // without asking: what is not polled cannot be decided about
+		asked, done := h.line.asking(ctx, "polling its jobs")
+		known, err := part.batch.Poll(asked, part.tags)
+		done()
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, known)
+	}
+	h.line.polled = true
+	h.line.pace.polled(w.now, took())
+	return all, nil
+}
+
+// sightings gathers what is known of each live job, by tag. What a job left behind is read before its end is recorded,
+// since its own report says more than its exit status. Those that have ended and are not read in this step are
+// absent: they are seen to have ended in a later one.
+func (h *watch) sightings(
+	ctx context.Context, now time.Time, live []corral.Job, known statuses,
+) (map[string]reconcile.Sighting, error) {
+	left, err := h.lastWords(ctx, live, known)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]reconcile.Sighting{}
+	for _, j := range live {
+		var s reconcile.Sighting // of one that is not there: nothing
+		st, there := known[j.Tag]
+		said, read := left[j.Tag]
+		switch {
+		case there && st.Phase != gridsite.Ended:
+			s = sighting(st)
+		case there && read:
+			s = sighting(st)
+			s.Report, s.Stderr = h.decode(j, said)
+			s.Node = admission.NodeName(string(said.node))
+		case there:
+			h.missing.Forget(j.Tag)
+			continue
+		}
+		seen[j.Tag] = h.missing.Looked(j.Tag, s, now.UTC())
+	}
+	return seen, nil
+}
+
+// sighting is what a batch system says of a job, in the words of package reconcile.
+func sighting(st gridsite.JobStatus) reconcile.Sighting {
+	return reconcile.Sighting{
+		Known:     true,
+		ID:        st.ID,
+		Phase:     reconcile.Phase(st.Phase),
+		Exit:      st.Exit,
+		Killed:    reconcile.Killed(st.Killed),
+		Says:      st.Says,
+		StartedAt: st.StartedAt.UTC(),
+		EndedAt:   st.EndedAt.UTC(),
+	}
+}
+
+// prune ends jobs that came in under the tag of another one: the answer to their submission was lost, and they were not
+// there yet when the tag was looked up. Of the pilots only one starts workers, but all would be paid for. Those that
+// found that out and ended by themselves are counted too.
+func (h *watch) prune(ctx context.Context, now time.Time, live []corral.Job, known statuses) error {
+	for _, kind := range []corral.JobKind{corral.PilotJob, corral.SetupJob, corral.CleanupJob} {
+		batch, ok := h.line.access.Batch(kind).(gridsite.Pruner)
+		if !ok {
+			continue
+		}
+		var ids []string
+		var of []corral.Job
+		for _, j := range live {
+			if j.Kind != kind {
+				continue
+			}
+			for _, id := range known[j.Tag].Past {
+				if err := h.notePruned(ctx, now, j, id, "ended by itself"); err != nil {
+					return err
+				}
+			}
+			for _, id := range known[j.Tag].Extra {
+				if now.Sub(h.pruned[id]) > reconcile.Visibility {
+					ids, of = append(ids, id), append(of, j)
+				}
+			}
+		}
+		if len(ids) == 0 || !h.line.take() {
+			continue
+		}
+		if err := batch.CancelJobs(ctx, ids); err != nil {
+			return fmt.Errorf("cancelling jobs that came in twice: %w", err)
+		}
+		for i, id := range ids {
+			if err := h.notePruned(ctx, now, of[i], id, "was cancelled"); err != nil {
+				return err
+			}
+			h.pruned[id] = now
+		}
+	}
+	return nil
+}
+
+// notePruned counts an extra job once, in the history of the one whose tag it has.
+func (h *watch) notePruned(ctx context.Context, now time.Time, j corral.Job, id, end string) error {
+	if _, again := h.pruned[id]; again {
+		return nil
+	}
+	h.pruned[id] = now
+	what := "its submission came in twice: the site's job " + id + " "
+	return h.line.write(ctx, func(tx *store.Tx) error {
+		history, err := tx.History(corral.ObjectJob, int64(j.ID), store.Page{})
+		counted := func(e corral.Entry) bool { return strings.HasPrefix(e.Reason, what) }
+		if err != nil || slices.ContainsFunc(history, counted) {
+			return err // an earlier corrald counted it
+		}
+		h.line.lg.Warn("a job came in twice", "job", j.Tag, "name", j.Name(), "other", id, "it", end)
+		return tx.Log(corral.ObjectJob, int64(j.ID), "extra", what+end)
+	})
+}

@@ -1,0 +1,138 @@
+package siteaccess
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/sites/admission"
+)
+
+// CheckSite reports why a site cannot be used: it is not reached, its root is not writable, or has files of others in
+// it, or its batch system takes no job with its options. It leaves nothing there; a host key that is accepted is
+// written into the user's known_hosts. The errors name the field of the request that would help: contact, root, batch
+// or an option. Whatever the site did not answer is Unavailable.
+func (r *Reach) CheckSite(ctx context.Context, site corral.Site, acceptHostKey bool) error {
+	if !path.IsAbs(site.Root) || strings.ContainsFunc(site.Root, unicode.IsControl) {
+		return corral.ErrorAt(corral.Invalid, "root",
+			"%.80q is no absolute path, or has a control character in it", site.Root)
+	}
+	access, err := r.enter(ctx, site, acceptHostKey)
+	if err != nil {
+		return err
+	}
+	defer access.Head.Close()
+	why, err := r.CheckRoot(ctx, access.Head, site)
+	if err != nil {
+		return corral.ErrorAt(corral.Unavailable, "contact", "reaching %s: %w", site.Contact, err)
+	}
+	if why != "" {
+		return corral.ErrorAt(corral.Invalid, "root", "%s at %s cannot be the root of a site: %s",
+			site.Root, site.Contact, why)
+	}
+	return checkOptions(ctx, site, access.Pilots)
+}
+
+// Claim is how this corrald claims the root of a site.
+func (r *Reach) Claim(site corral.Site) gridsite.Claim {
+	return gridsite.Claim{Owner: r.owner, Before: site.PackageDigest != ""}
+}
+
+// CheckRoot returns why a site cannot have its root, empty if it can. It is asked twice: when the site is created, and
+// before the first file is put there, since somebody may have put files there in between, and a cleanup job removes all
+// that is below a root.
+func (r *Reach) CheckRoot(ctx context.Context, head gridsite.Head, site corral.Site) (string, error) {
+	err := head.Check(ctx, r.Claim(site))
+	var no *gridsite.Refused
+	if errors.As(err, &no) {
+		return no.Text, nil
+	}
+	return "", err
+}
+
+// ExpandRoot returns the root of a site with the variable that it begins with, as $SCRATCH/corral does, expanded by
+// a login shell there. A variable that is not set, or no absolute path, is an Invalid error.
+func (r *Reach) ExpandRoot(ctx context.Context, site corral.Site, acceptHostKey bool) (string, error) {
+	access, err := r.enter(ctx, site, acceptHostKey)
+	if err != nil {
+		return "", err
+	}
+	defer access.Head.Close()
+	variable, below, _ := strings.Cut(strings.TrimPrefix(site.Root, "$"), "/")
+	var value string
+	if login, ok := access.Head.(gridsite.Expander); ok {
+		if value, err = login.Expand(ctx, variable); err != nil {
+			return "", corral.ErrorAt(corral.Unavailable, "contact", "asking %s for $%s: %w",
+				site.Contact, variable, err)
+		}
+	}
+	root := path.Join(value, below)
+	if !path.IsAbs(value) || root == "/" || strings.ContainsFunc(value, unicode.IsControl) {
+		return "", corral.ErrorAt(corral.Invalid, "root",
+			"$%s is %.80q at %s, which is no absolute path: name the directory itself", variable, value, site.Contact)
+	}
+	return root, nil
+}
+
+// Facts says what the batch system of a site has, which need not be recorded yet. Of one that tells nothing they have a
+// note that says so.
+func (r *Reach) Facts(ctx context.Context, site corral.Site) (corral.SiteFacts, error) {
+	access, err := r.Open(ctx, site)
+	if err != nil {
+		return corral.SiteFacts{}, err
+	}
+	defer access.Head.Close()
+	s, ok := access.Pilots.(gridsite.Surveyor)
+	if !ok {
+		return corral.SiteFacts{At: time.Now().UTC(), Batch: site.Batch,
+			Notes: []string{"the queues are not known: " + site.Batch + " is not asked for them"}}, nil
+	}
+	facts, err := s.Survey(ctx, site.BatchOptions)
+	if err != nil {
+		return facts, fmt.Errorf("site %s: %w", site.Name, err)
+	}
+	return facts, nil
+}
+
+// Options returns what the batch system of a site is told about a job with options of its own: what these do not say,
+// the site's do. The job's own lines come after the site's, which they may override.
+func Options(site corral.Site, own corral.BatchOptions) corral.BatchOptions {
+	return corral.BatchOptions{
+		Queue: cmp.Or(own.Queue, site.Queue), Account: cmp.Or(own.Account, site.Account),
+		QOS: cmp.Or(own.QOS, site.QOS), Constraint: cmp.Or(own.Constraint, site.Constraint),
+		SiteOptions: slices.Concat(site.SiteOptions, own.SiteOptions),
+	}
+}
+
+// checkOptions reports why the batch system of a site would take no job with the site's options, if it can be asked.
+func checkOptions(ctx context.Context, site corral.Site, pilots gridsite.Batch) error {
+	c, ok := pilots.(gridsite.Checker)
+	if !ok {
+		return nil
+	}
+	spec := gridsite.JobSpec{
+		Tag: admission.NewTag(probe), Argv: []string{"/bin/true"}, Hosts: 1, CPUs: 1, Walltime: probeWalltime,
+	}
+	spec.BatchOptions = Options(site, corral.BatchOptions{})
+	err := c.Check(ctx, spec)
+	var refused *gridsite.Refused
+	var option *corral.Error
+	switch {
+	case errors.As(err, &refused):
+		return corral.ErrorAt(corral.Unsatisfiable, "batch", "%s at %s takes no job with these options: %s; "+
+			"change --queue, --account, --qos, --constraint or --site-opt", site.Batch, site.Contact, refused.Text)
+	case errors.As(err, &option) && option.Kind == corral.Invalid: // the option is named, and nobody was asked
+		return option
+	case err != nil:
+		return corral.ErrorAt(corral.KindOf(err), "batch", "asking %s at %s: %w", site.Batch, site.Contact, err)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package siteaccess
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/sites/admission"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+const (
+	probe         = admission.ProbeJob
+	probeTime     = 50 * time.Second // for all of a probe, its time in the site's queue too
+	probeWalltime = time.Minute      // a probe that nobody ends ends by itself
+	probeRequest  = "probe.json"     // in the job's directory
+	endTime       = 10 * time.Second // for ending a probe
+)
+
+// ExitNotFound is the exit status of a shell whose command was not there: of a job whose node does not see its program.
+const ExitNotFound = 127
+
+// A Prober measures, by small jobs, what only a job at a site can see. Its methods may be called from several
+// goroutines at once. A probe is no attempt: it has no glidein, takes no turn, and counts for no limit. Its tag is all
+// that is recorded of it, so that somebody ends it.
+type Prober struct {
+	lg      *slog.Logger
+	db      *store.DB
+	reach   *Reach
+	address admission.Address
+
+	attended sync.Map // :: tag of a probe that a request of this process attends → true
+}
+
+// NewProber returns a Prober. Its probes try to reach corrald at address.
+func NewProber(lg *slog.Logger, db *store.DB, r *Reach, address admission.Address) *Prober {
+	return &Prober{lg: lg, db: db, reach: r, address: address}
+}
+
+// A probeReader returns what a probe has written so far.
+type probeReader func(context.Context) ([]byte, error)
+
+// probe has a small job done at a READY site, while attend reads what it writes. The request is what the pilot of the
+// site's package, which is the job's program, is told to look at. However the probe ends, nothing of it is left.
+func (p *Prober) probe(ctx context.Context, site corral.Site, request any, attend func(probeReader) error) error {
+	spec, err := probeSpec(site, request)
+	if err != nil {
+		return err
+	}
+	access, err := p.reach.Open(ctx, site)
+	if err != nil {
+		return err
+	}
+	defer access.Head.Close()
+	p.attended.Store(spec.Tag, true)
+	defer p.attended.Delete(spec.Tag)
+	err = p.db.Owner(site.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error {
+		return tx.AddProbe(site.ID, spec.Tag)
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+		defer cancel()
+		if err := p.End(after, site, access.Pilots, spec.Tag); err != nil {
+			p.lg.Warn("a probe may be left at its site for a minute", "site", site.Name, "job", spec.Tag, "err", err)
+		}
+	}()
+	if _, err := access.Pilots.Submit(ctx, spec); err != nil {
+		return fmt.Errorf("submitting a probe to site %s: %w", site.Name, err)
+	}
+	err = attend((&probeOutput{batch: access.Pilots, tag: spec.Tag}).read)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return corral.Errorf(corral.Timeout, "site %s did not run the probe within %s: its queue may be long",
+			site.Name, probeTime)
+	case err != nil:
+		return fmt.Errorf("probing from site %s: %w", site.Name, err)
+	}
+	return nil
+}
+
+// probeSpec describes the job, which the pilot of the site's package does.
+func probeSpec(site corral.Site, request any) (gridsite.JobSpec, error) {
+	pilot, err := delivery.PilotProgram(site)
+	if err != nil {
+		return gridsite.JobSpec{}, err
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		return gridsite.JobSpec{}, fmt.Errorf("encoding a probe: %w", err) // unreachable: it has only plain fields
+	}
+	return gridsite.JobSpec{
+		Tag: admission.NewTag(probe), Program: pilot, Argv: []string{"probe", "--request", probeRequest},
+		Files: map[string][]byte{probeRequest: text}, Hosts: 1, CPUs: 1, Walltime: probeWalltime,
+		BatchOptions: Options(site, corral.BatchOptions{}),
+	}, nil
+}
+
+// errMute is of a probe that complained of nothing.
+var errMute = errors.New("it wrote no reason")
+
+// errUnseen is of a probe whose program the node does not see, as the shell says by its exit status.
+var errUnseen = errors.New("the node does not see its program")
+
+// A probeOutput is what a probe has written so far.
+type probeOutput struct {
+	batch gridsite.Batch
+	tag   string
+	job   gridsite.JobStatus // when it was read last
+}
+
+// read returns what the probe has written so far. Its status is taken before its output: what is read after it was seen
+// to have ended is all there will be. Only the next call fails then, with the probe's own complaint if it left any.
+func (o *probeOutput) read(ctx context.Context) ([]byte, error) {
+	if o.job.Phase == gridsite.Ended {
+		said, err := o.batch.Read(ctx, o.tag, "stderr")
+		why := errMute
+		if len(said) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			why = errors.Join(errors.New(gridsite.OneLine(gridsite.LastLine(said))), err)
+		}
+		if o.job.Exit != nil && *o.job.Exit == ExitNotFound {
+			why = fmt.Errorf("%w: %w", errUnseen, why)
+		}
+		return nil, corral.Errorf(corral.Failed, "the probe ended before it had measured: %w", why)
+	}
+	known, err := o.batch.Poll(ctx, []string{o.tag})
+	if err != nil {
+		return nil, err
+	}
+	o.job = known[o.tag]
+	text, err := o.batch.Read(ctx, o.tag, "stdout")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// Left returns the tags of the probes at a site that are to be ended: those that an earlier corrald left; and all, once
+// the site itself is to be left.
+func (p *Prober) Left(ctx context.Context, site corral.Site) (left []string, err error) {
+	all, err := store.Read(ctx, p.db.Owner(site.Owner), func(tx *store.Tx) ([]string, error) {
+		return tx.Probes(site.ID)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing probes: %w", err)
+	}
+	for _, tag := range all {
+		if _, ours := p.attended.Load(tag); !ours || site.State != corral.SiteReady {
+			left = append(left, tag)
+		}
+	}
+	return left, nil
+}
+
+// End ends a probe at a site: when it returns without an error nothing of it is left, at the site or in the store.
+func (p *Prober) End(ctx context.Context, site corral.Site, batch gridsite.Batch, tag string) error {
+	if err := errors.Join(batch.Cancel(ctx, tag, 0), batch.Forget(ctx, tag)); err != nil {
+		return fmt.Errorf("ending probe %s: %w", tag, err)
+	}
+	return p.db.Owner(site.Owner).Write(ctx, store.Actor, func(tx *store.Tx) error { return tx.RemoveProbe(tag) })
+}

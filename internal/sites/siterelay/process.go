@@ -1,0 +1,204 @@
+package siterelay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/broker/relay"
+	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/sites/delivery"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
+)
+
+const (
+	pauseMin = 500 * time.Millisecond // before a relay that was lost is started again; it doubles
+	pauseMax = 15 * time.Second
+	roomTime = 5 * time.Second // for the first command beside a relay
+)
+
+// A process is the relay of one site while it is wanted. It has a goroutine of its own, run, and starts the program
+// again when that, or the connection with the site, was lost. The next one has the address of the one before.
+type process struct {
+	cfg    Config
+	site   corral.Site
+	cancel context.CancelFunc
+	ended  chan struct{}
+	again  chan struct{} // has one when the site is back: then the pause before the next try is over
+	own    gridsite.Head // nil: its session is one of the site's connection
+
+	mu        sync.Mutex // guards following
+	addresses []string   // HOST:PORT, of the last one; none: it never began
+	trouble   string     // why it did not begin, or ended; empty: it runs, or was not tried yet
+}
+
+// state returns the addresses of the last relay that began, and what is wrong with it now.
+func (r *process) state() (addresses []string, trouble string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.addresses, r.trouble
+}
+
+// set notes how the relay is doing, and wakes whoever waits for it.
+func (r *process) set(addresses []string, trouble string) {
+	r.mu.Lock()
+	changed := r.trouble != trouble || len(r.addresses) == 0 && len(addresses) > 0
+	if addresses != nil {
+		r.addresses = addresses
+	}
+	r.trouble = trouble
+	r.mu.Unlock()
+	if changed {
+		r.cfg.Clusters.Notify()
+	}
+}
+
+// retry ends the pause before the next try, if there is one.
+func (r *process) retry() {
+	if _, trouble := r.state(); trouble == "" {
+		return
+	}
+	select {
+	case r.again <- struct{}{}:
+	default:
+	}
+}
+
+// run keeps a relay running until ctx ends: after each that was lost it makes a pause, longer each time.
+func (r *process) run(ctx context.Context) {
+	defer close(r.ended)
+	defer func() {
+		if r.own != nil {
+			_ = r.own.Close() // nothing was left to be written
+		}
+	}()
+	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
+		began := time.Now()
+		err := r.serve(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		r.set(nil, siteaccess.Note(siteaccess.Trouble(err, began).Why))
+		if time.Since(began) > pauseMax {
+			pause = pauseMin
+		}
+		r.cfg.Log.Warn("the relay is lost", "site", r.site.Name, "err", err, "again_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-r.again:
+			pause = pauseMin
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// serve runs one relay until it is lost; the error says why. The program speaks first, with the addresses on which it
+// listens: until then nothing is known to run at the site.
+func (r *process) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stdio, err := r.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer stdio.Close()
+	s, err := relay.Open(ctx, stdio)
+	if err != nil {
+		if why := stdio.Wait(); why != nil { // what the command says of it is more than that it said nothing else
+			return why
+		}
+		return err
+	}
+	r.cfg.Log.Info("the relay serves", "site", r.site.Name, "addresses", s.Addresses)
+	if before, _ := r.state(); len(before) > 0 && !slices.Equal(before, s.Addresses) {
+		r.cfg.Log.Warn("the relay has moved: pilots that know only where it was do not come back",
+			"site", r.site.Name, "was", before)
+	}
+	r.set(s.Addresses, "")
+	s.Serve(ctx, r.connect)
+	stdio.Close()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errors.Join(corral.Errorf(corral.Unavailable, "the connection with the relay ended"), stdio.Wait())
+}
+
+// start starts the program on the site's connection, and where that has no session to spare, on one of its own. Whether
+// it has one shows only when another command is tried beside the relay: sshd may accept the session and end it.
+func (r *process) start(ctx context.Context) (gridsite.Stream, error) {
+	if r.own != nil {
+		return r.startAlone(ctx)
+	}
+	access, err := r.cfg.Reach.Open(ctx, r.site)
+	if err != nil {
+		return nil, err
+	}
+	defer access.Head.Close()
+	stdio, err := r.startOn(ctx, access.Head)
+	if err != nil {
+		return nil, err
+	}
+	beside, cancel := context.WithTimeout(ctx, roomTime)
+	defer cancel()
+	err = access.Head.Ping(beside)
+	if beside.Err() == nil || corral.KindOf(err) != corral.Unavailable {
+		return stdio, nil // it began, or else the connection is lost, and the stream with it
+	}
+	_ = stdio.Close()
+	if r.own, err = r.cfg.Reach.Another(r.site); err != nil {
+		return nil, err
+	}
+	return r.startAlone(ctx)
+}
+
+// startOn starts the program through a head of the site. It is the pilot, which is at every site that is set up.
+func (r *process) startOn(ctx context.Context, head gridsite.Head) (gridsite.Stream, error) {
+	pilot, err := delivery.PilotProgram(r.site)
+	if err != nil {
+		return nil, err
+	}
+	runner, ok := head.(gridsite.Runner)
+	if !ok {
+		return nil, corral.Errorf(corral.Unsatisfiable, "a site with contact %s can have no relay", r.site.Contact)
+	}
+	return runner.Start(ctx, pilot, "relay", "--root", r.site.Root)
+}
+
+// startAlone starts the program on the connection of its own.
+func (r *process) startAlone(ctx context.Context) (gridsite.Stream, error) {
+	stdio, err := r.startOn(ctx, r.own)
+	var login *gridsite.LoginError
+	if errors.As(err, &login) {
+		return nil, corral.Errorf(corral.Unavailable, "the sshd there has one session for each connection, commands "+
+			"and the relay need two (MaxSessions 2 in its sshd_config), and a second connection is not let in without "+
+			"a person's help: %w", login)
+	}
+	return stdio, err
+}
+
+// connect is the relay's gate: each attempt of the site may be connected with the worker port, and with its own pool.
+// Whoever can reach the relay is on the site's network, and need not be ours: the errors go back to it, so they say no
+// more than that it is not let in, or that corrald cannot do it now.
+func (r *process) connect(ctx context.Context, q relay.Request) (net.Conn, error) {
+	collector, err := r.cfg.Clusters.AdmitThrough(ctx, r.site.ID, q)
+	if err != nil {
+		return nil, err
+	}
+	var nc net.Conn
+	if q.Target == relay.Pool {
+		nc, err = new(net.Dialer).DialContext(ctx, "tcp", collector)
+	} else {
+		nc, err = r.cfg.Address.Dial(ctx)
+	}
+	if err != nil {
+		r.cfg.Log.Warn("a relay does not connect",
+			"site", r.site.Name, "target", q.Target, "job", q.Tag, "err", err)
+		return nil, corral.Errorf(corral.Unavailable, "corrald does not reach it now")
+	}
+	return nc, nil
+}

@@ -1,0 +1,196 @@
+// Package siterelay keeps a relay on the head node of a site, through which the site's workers reach corrald and its
+// pools when their nodes have no way of their own.
+//
+// The relay is the pilot's program with another verb, which corrald starts over its connection with the site and speaks
+// with on stdin and stdout (package broker/relay). It opens no way to anything but the two targets that the gate admits
+// an attempt to: the worker port, and the attempt's own pool.
+//
+// Whether a glidein may, or must, use the relay is a pure rule over what is recorded (rules.go). A Relay is the part of
+// a site's loop that starts and ends the program by that rule (relay.go). The program has a goroutine, which keeps it
+// running and never touches what the loop owns (process.go): between the two there are only the addresses and the
+// trouble, under a lock.
+package siterelay
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/sites/admission"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+// may reports whether workers of a glidein get the relay's addresses. Where it is left to us they do unless it is
+// known that their nodes have a way of their own, and only through ssh: a site without has our own network.
+func may(w reconcile.World, g corral.Glidein) bool {
+	switch {
+	case g.Broker == corral.BrokerRelay:
+		return true
+	case g.Broker != corral.BrokerAuto && g.Broker != "", !strings.HasPrefix(w.Site.Contact, "ssh:"):
+		return false
+	}
+	outbound := known(w.Site)
+	return outbound == nil || !*outbound || poolIsHidden(w, g)
+}
+
+// needs reports whether a glidein that may have the relay can do nothing without.
+func needs(w reconcile.World, g corral.Glidein) bool {
+	if !may(w, g) {
+		return false
+	}
+	outbound := known(w.Site)
+	return g.Broker == corral.BrokerRelay || outbound != nil && !*outbound || poolIsHidden(w, g)
+}
+
+// known returns whether the site's nodes reach other machines; nil if nobody has found out.
+func known(site corral.Site) *bool {
+	if site.Facts == nil {
+		return nil
+	}
+	return site.Facts.Outbound
+}
+
+// poolIsHidden reports whether the pool of a glidein listens where only its own machine reaches it.
+func poolIsHidden(w reconcile.World, g corral.Glidein) bool {
+	n, condor := w.Needs[g.Cluster]
+	return condor && siteaccess.OnLoopback(n.Cluster.Collector)
+}
+
+// endTime is how long the end of a relay is waited for: a site that does not answer keeps nobody.
+const endTime = 2 * time.Second
+
+// Config says what relays need of corrald. All fields are required.
+type Config struct {
+	Log      *slog.Logger
+	Reach    *siteaccess.Reach
+	Clusters *admission.Clusters // decides which requests through a relay are admitted, and is told of changes
+	Address  admission.Address   // what they are connected with
+}
+
+// A Relay is the relay of one site as the loop that serves the site sees it. It belongs to that goroutine. In each step
+// the loop first has it kept (Keep), then asks for each attempt that is to be submitted whether it must wait (Awaited)
+// and what addresses it is told (Addresses), and at the end records what is new (News, Note).
+type Relay struct {
+	cfg     Config
+	process *process // nil: no attempt needs one
+	awaited bool     // by an attempt that is about to be submitted
+}
+
+// New returns a relay that does not run.
+func New(cfg Config) *Relay { return &Relay{cfg: cfg} }
+
+// Keep starts the relay when there is an attempt that was told of it, as one may that an earlier corrald submitted, and
+// ends it after the last of them, unless a glidein waits for it. back says that the site was in trouble until now: then
+// a relay that was lost is tried at once.
+func (r *Relay) Keep(ctx context.Context, w reconcile.World, back bool) {
+	wanted := len(w.NoRelay) > 0
+	for _, g := range w.Glideins {
+		wanted = wanted || len(g.Live()) > 0 && may(w, g)
+	}
+	switch {
+	case wanted:
+		r.start(ctx, w.Site)
+		if back {
+			r.process.retry()
+		}
+	case !r.awaited:
+		r.End()
+	}
+	r.awaited = false
+}
+
+// start starts the relay's goroutine, unless it runs.
+func (r *Relay) start(ctx context.Context, site corral.Site) {
+	if r.process != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r.process = &process{
+		cfg: r.cfg, site: site, cancel: cancel, ended: make(chan struct{}), again: make(chan struct{}, 1),
+	}
+	go r.process.run(ctx)
+}
+
+// End ends the relay, if there is one, and does not wait for a site that does not answer.
+func (r *Relay) End() {
+	if r.process == nil {
+		return
+	}
+	r.process.cancel()
+	patience := time.NewTimer(endTime)
+	defer patience.Stop()
+	select {
+	case <-r.process.ended:
+	case <-patience.C:
+	}
+	r.process = nil
+}
+
+// Awaited reports whether an attempt of g that is about to be submitted must wait until the relay was tried for the
+// first time, or tried again if g needs it. It starts the relay. What comes of it the next step knows.
+func (r *Relay) Awaited(ctx context.Context, w reconcile.World, g corral.Glidein) bool {
+	if !may(w, g) {
+		return false
+	}
+	r.start(ctx, w.Site)
+	r.awaited = true
+	addresses, trouble := r.process.state()
+	return len(addresses) == 0 && trouble == "" || trouble != "" && needs(w, g)
+}
+
+// Addresses returns the addresses of the relay, HOST:PORT, that workers of g are told; none if they are told of none.
+func (r *Relay) Addresses(w reconcile.World, g corral.Glidein) []string {
+	if r.process == nil || !may(w, g) {
+		return nil
+	}
+	addresses, _ := r.process.state()
+	return addresses
+}
+
+// trouble is why the relay does not run; empty if it runs, or is not wanted.
+func (r *Relay) trouble() string {
+	if r.process == nil {
+		return ""
+	}
+	_, trouble := r.process.state()
+	return trouble
+}
+
+// notRunning begins what is said of a relay with a trouble.
+const notRunning = "the site's relay does not run: "
+
+// Lacks says of each glidein that needs the relay why that is not there.
+func (r *Relay) Lacks(w reconcile.World) map[corral.GlideinID]string {
+	trouble := r.trouble()
+	if trouble == "" {
+		return nil
+	}
+	lacks := map[corral.GlideinID]string{}
+	for _, g := range w.Glideins {
+		if g.Asked == corral.AskNothing && needs(w, g) {
+			lacks[g.ID] = notRunning + trouble
+		}
+	}
+	return lacks
+}
+
+// News reports whether something else is recorded of the relay than what is true now.
+func (r *Relay) News(site corral.Site) bool { return r.trouble() != site.RelayTrouble }
+
+// Note records why the relay does not run, with the site and in the history of the glideins that may need it.
+func (r *Relay) Note(tx *store.Tx, w reconcile.World) error {
+	why := r.trouble()
+	_, err := tx.SetSite(w.Site.ID, func(s *corral.Site) { s.RelayTrouble = why })
+	errs := []error{err}
+	for _, g := range w.Glideins {
+		if why != "" && may(w, g) {
+			errs = append(errs, tx.Log(corral.ObjectGlidein, int64(g.ID), "relay", notRunning+why))
+		}
+	}
+	return errors.Join(errs...)
+}

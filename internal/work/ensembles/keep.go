@@ -1,0 +1,222 @@
+package ensembles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/run"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
+)
+
+// How often an ensemble is looked at: sooner while a workflow waits for a pilot that is free for it.
+const (
+	lookEvery = 500 * time.Millisecond
+	waitEvery = 200 * time.Millisecond
+	retry     = 5 * time.Second // after an error
+)
+
+// Workers tell which workers a cluster has: admission.Clusters does.
+type Workers interface {
+	Workers(corral.ClusterID) []corral.Worker
+}
+
+// A Keeper carries ensembles out. All that it decides by is in the store and in the ensembles' files: when to decide
+// about pilots again is all that it remembers, and a corrald that starts anew decides at once.
+type Keeper struct {
+	Log     *slog.Logger
+	DB      *store.DB
+	Runs    *run.Manager
+	Workers Workers
+	Machine corral.SiteQueue // this one, as the queue that the batch system fork has here
+	Shelf   Shelf
+}
+
+// Run carries all ensembles out until ctx ends. Each has a goroutine, so that one whose cluster does not answer keeps
+// no other waiting.
+func (k *Keeper) Run(ctx context.Context) error {
+	k.sweep(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	ended := map[record.ID]chan struct{}{} // :: ensemble → closed when its goroutine ends
+	for {
+		changed := k.DB.Changed(store.Subject{Object: corral.ObjectEnsemble})
+		open, err := store.ReadWhole(ctx, k.DB, (*store.WholeTx).OpenEnsembles)
+		if err != nil && ctx.Err() == nil {
+			k.Log.Error("looking for ensembles: it is tried again", "error", err)
+		}
+		maps.DeleteFunc(ended, func(_ record.ID, done chan struct{}) bool { return closed(done) })
+		for _, row := range open {
+			if ended[row.ID] != nil {
+				continue
+			}
+			done := make(chan struct{})
+			ended[row.ID] = done
+			all.Go(func() {
+				defer close(done)
+				k.keep(ctx, row)
+			})
+		}
+		var tick <-chan time.Time
+		if err != nil {
+			tick = time.After(retry)
+		}
+		select {
+		case <-changed:
+		case <-tick:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// keep carries one ensemble out until it has ended.
+func (k *Keeper) keep(ctx context.Context, row record.Ensemble) {
+	ctx = access.With(ctx, access.For(row.Owner))
+	c := carrier{Keeper: k, db: k.DB.Owner(row.Owner), id: row.ID}
+	for {
+		pause, err := c.look(ctx)
+		switch {
+		case ctx.Err() != nil, errors.Is(err, errEnded):
+			return
+		case err != nil:
+			k.Log.Error("carrying an ensemble out: it is tried again", "ensemble", row.ID, "error", err)
+			pause = retry
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// errEnded says that nothing is left to do about an ensemble.
+var errEnded = errors.New("the ensemble has ended")
+
+// A carrier carries one ensemble out.
+type carrier struct {
+	*Keeper
+	db        store.Owner // the ensemble's
+	id        record.ID
+	direction *Direction // nil: not read yet
+	due       time.Duration
+	limit     string // why no pilot was asked for, as the history says
+}
+
+// look looks at the ensemble once, and does what follows. It returns when to look again.
+func (c *carrier) look(ctx context.Context) (pause time.Duration, err error) {
+	s, err := c.sight(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if s.Row.State != record.Running && s.Row.State != record.Ending {
+		return 0, errors.Join(errEnded, c.Shelf.Remove(s.Row.Files))
+	}
+	if c.direction == nil {
+		d, err := c.Shelf.direction(ctx, s.Row)
+		if errors.Is(err, fs.ErrNotExist) { // it will not come back
+			return waitEvery, c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+				_, err = tx.MoveEnsemble(c.id, record.Stop, "its workflows are gone: "+err.Error())
+				return err
+			})
+		}
+		if err != nil {
+			return 0, err
+		}
+		c.direction = &d
+	}
+	waits := false
+	for _, m := range s.Row.Members {
+		waits = waits || s.Row.State == record.Running && m.Standing == record.Waiting
+	}
+	if waits {
+		if s.Begun, err = c.begun(ctx, s); err != nil {
+			return 0, err
+		}
+	}
+	x := c.direction.Decide(s)
+	if err := c.carryOut(ctx, s, x); err != nil {
+		return 0, err
+	}
+	c.due = x.Next
+	pause = lookEvery
+	if waits {
+		pause = waitEvery
+	}
+	if left := x.Next - s.since(s.Now); left > 0 {
+		pause = min(pause, left)
+	}
+	return pause, nil
+}
+
+// sight reads what is known of the ensemble.
+func (c *carrier) sight(ctx context.Context) (s Sight, err error) {
+	s = Sight{Due: c.due, Runs: map[corral.RunID]corral.Run{}}
+	err = c.db.View(ctx, func(tx *store.Tx) error {
+		if s.Row, err = tx.Ensemble(c.id); err != nil {
+			return err
+		}
+		switch site, err := tx.Site(s.Row.Pilots.SiteID); {
+		case corral.KindOf(err) == corral.NotFound, err == nil && site.State == corral.SiteDeleted:
+			s.Closed = fmt.Sprintf("its site %s is gone", s.Row.Pilots.Site)
+		case err != nil:
+			return err
+		case site.State.Closed():
+			s.Closed = fmt.Sprintf("its site %s is %s", site.Name, site.State)
+		}
+		if s.Refusal, err = tx.Refusal(s.Row.Owner); err != nil {
+			return err
+		}
+		labels := map[string]string{record.Label: strconv.FormatInt(int64(c.id), 10)}
+		s.Glideins, err = tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labels})
+		if err != nil {
+			return err
+		}
+		runs, err := tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Labels: labels})
+		for _, r := range runs {
+			s.Runs[r.ID] = r
+		}
+		return err
+	})
+	s.Now = time.Now()
+	s.Workers = c.Workers.Workers(s.Row.Cluster)
+	return s, err
+}
+
+// begun is what the tasks take, as estimated, that have not ended of workflows that were begun.
+func (c *carrier) begun(ctx context.Context, s Sight) (sum time.Duration, err error) {
+	for k, m := range s.Row.Members {
+		if m.Standing != record.Begun || s.Runs[m.Run].State.Over() {
+			continue
+		}
+		_, progress, err := c.Runs.Left(ctx, m.Run)
+		if err != nil {
+			return 0, err
+		}
+		for i, p := range progress {
+			if p.State != corral.TaskDone {
+				sum += c.direction.Problem.Ensemble[k].Tasks[i].Runtime
+			}
+		}
+	}
+	return sum, nil
+}

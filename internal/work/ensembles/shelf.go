@@ -1,0 +1,115 @@
+package ensembles
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A Shelf is the folder in which the workflows of ensembles are kept until these have ended: a folder for each, with
+// the request for the run of each of its workflows.
+type Shelf string
+
+func (s Shelf) path(files string, member int) string {
+	return filepath.Join(string(s), files, fmt.Sprintf("%d.json", member))
+}
+
+// Put keeps the workflows of a drafted ensemble, and names their folder in its row. A row that is not committed needs a
+// Remove.
+func (s Shelf) Put(x *Drafted) error {
+	x.Row.Files = rand.Text()
+	dir := filepath.Join(string(s), x.Row.Files)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("keeping an ensemble's workflows: %w", err)
+	}
+	for k, r := range x.Runs {
+		text, err := json.Marshal(r)
+		if err == nil {
+			err = atomicfile.Keep(s.path(x.Row.Files, k), text, 0o600)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("keeping an ensemble's workflows: %w", err), s.Remove(x.Row.Files))
+		}
+	}
+	return nil
+}
+
+// Remove forgets the workflows of an ensemble.
+func (s Shelf) Remove(files string) error { return os.RemoveAll(filepath.Join(string(s), files)) }
+
+// request returns the request for the run of a member.
+func (s Shelf) request(files string, member int) (r api.NewRun, err error) {
+	text, err := os.ReadFile(s.path(files, member))
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("reading workflow %d of an ensemble: %w", member, err)
+	}
+	return r, nil
+}
+
+// direction makes by what an ensemble is carried out, as it was when it was made. To end one takes no workflows.
+func (s Shelf) direction(ctx context.Context, row record.Ensemble) (Direction, error) {
+	if row.State == record.Ending {
+		return direct(row, nil)
+	}
+	var flows []*workflow.Workflow
+	for k := range row.Members {
+		r, err := s.request(row.Files, k)
+		if err != nil {
+			return Direction{}, err
+		}
+		flow, err := read(ctx, r.WorkflowName, r.Workflow)
+		if err != nil {
+			return Direction{}, err
+		}
+		flows = append(flows, flow)
+	}
+	d, err := direct(row, flows)
+	if err != nil {
+		return d, err
+	}
+	return d.with(row.Choice)
+}
+
+// forgotten is the age of files that no row names after which they belong to none that is about to be made.
+const forgotten = time.Hour
+
+// sweep removes files of ensembles that have ended, and of those that were not made after all.
+func (k *Keeper) sweep(ctx context.Context) {
+	entries, err := os.ReadDir(string(k.Shelf))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	open, err2 := store.ReadWhole(ctx, k.DB, (*store.WholeTx).OpenEnsembles)
+	if err = errors.Join(err, err2); err != nil {
+		k.Log.Warn("looking for files of ensembles that have ended", "error", err)
+		return
+	}
+	named := map[string]bool{}
+	for _, row := range open {
+		named[row.Files] = true
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || named[e.Name()] || time.Since(info.ModTime()) < forgotten {
+			continue
+		}
+		if err := k.Shelf.Remove(e.Name()); err != nil {
+			k.Log.Warn("removing files of an ensemble that has ended", "folder", e.Name(), "error", err)
+		}
+	}
+}

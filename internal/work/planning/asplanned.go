@@ -1,0 +1,70 @@
+package planning
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
+)
+
+// AsPlanned gives the tasks of a run that has the label of a plan the estimates that the plan was made with, wherever
+// those came from: what a worker starts before its pilot leaves, and what becomes of the plan, is then judged by what
+// its pilots were asked for. If there is no such plan, its schedule went with it, or it is of other tasks, the run
+// stays as it is.
+func AsPlanned(ctx context.Context, db *store.DB, in *api.NewRun) error {
+	id, err := strconv.ParseInt(in.Labels[corral.PlanLabel], 10, 64)
+	if err != nil {
+		return nil // it names none
+	}
+	row, err := store.Read(ctx, db.Request(ctx), func(tx *store.Tx) (corral.Plan, error) {
+		return tx.Plan(corral.PlanID(id))
+	})
+	if corral.KindOf(err) == corral.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	runtimes, err := provision.Runtimes(db, row)
+	if corral.KindOf(err) == corral.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	flow, _, err := wfformat.Read(ctx, bytes.NewReader(in.Workflow), in.WorkflowName, workflow.Options{})
+	if err != nil || !estimate(flow, runtimes) {
+		return err
+	}
+	var text bytes.Buffer
+	err = wfformat.Write(&text, flow)
+	in.Workflow = text.Bytes()
+	return err
+}
+
+// estimate gives tasks the runtimes that they were planned with, and reports whether any is another one. Tasks that
+// were not planned have theirs.
+func estimate(flow *workflow.Workflow, runtimes map[string]time.Duration) (changed bool) {
+	if len(runtimes) != len(flow.Tasks) || slices.ContainsFunc(flow.Tasks, func(t workflow.Task) bool {
+		_, planned := runtimes[t.ID]
+		return !planned
+	}) {
+		return false
+	}
+	for i := range flow.Tasks {
+		t := &flow.Tasks[i]
+		d := runtimes[t.ID]
+		if known, ok := t.Estimated(); !ok || known != d {
+			t.Estimate, changed = max(d, time.Millisecond), true // 0 is none
+		}
+	}
+	return changed
+}

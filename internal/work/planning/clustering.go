@@ -1,0 +1,64 @@
+package planning
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"math"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
+)
+
+// Of a task without an estimate the same is assumed as its run will.
+const otherwise = time.Minute
+
+// Cluster decides how the tasks of a run become jobs where that is left to corrald: by the rule that promises the
+// shortest makespan on its cluster, by the estimates of the workflow, by what the cluster took beside tasks in earlier
+// runs, and by the workers that are there or coming.
+func (d *Desk) Cluster(ctx context.Context, in *api.NewRun, cluster corral.Cluster) error {
+	if in.Options.Clustering != string(clustering.Auto) {
+		return nil
+	}
+	flow, _, err := wfformat.Read(ctx, bytes.NewReader(in.Workflow), in.WorkflowName, workflow.Options{})
+	if err != nil {
+		return err
+	}
+	known, transfers, _, err := d.learned(ctx, cluster, in.Options.Stream)
+	if err != nil {
+		return err
+	}
+	problem := plan.Problem{Cluster: known}
+	if problem.Present, err = d.present(ctx, cluster); err != nil {
+		return err
+	}
+	transfers.Carry(&problem)
+	tasks := make([]clustering.Task, len(flow.Tasks))
+	for i, estimate := range flow.Estimates(cmp.Or(time.Duration(in.Options.DefaultRuntime), otherwise)) {
+		t := &flow.Tasks[i]
+		tasks[i] = clustering.Task{Needs: t.Resources, Estimate: max(estimate, time.Millisecond), Label: t.Label()}
+	}
+	rule, _ := clustering.Choose(flow.Graph, tasks, supply(problem))
+	in.Options.Clustering = rule.String()
+	return nil
+}
+
+// supply sums up what is there of a problem without sites.
+func supply(p plan.Problem) clustering.Supply {
+	s := clustering.Supply{Way: p.Cluster.Turn(), Rate: p.Cluster.Rate}
+	latency := time.Duration(math.MaxInt64)
+	for _, q := range p.Present {
+		s.CPUs += q.Hosts * q.Host.CPUs
+		s.Left = max(s.Left, q.End-q.Ready)
+		latency = min(latency, q.Transfer.Latency)
+	}
+	if len(p.Present) > 0 {
+		s.Way += latency
+	}
+	return s
+}

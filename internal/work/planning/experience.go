@@ -1,0 +1,84 @@
+package planning
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/internal/work/run"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+// experience gathers what is known of the tasks of a workflow that is to be planned, beside what the workflow says.
+func (d *Desk) experience(ctx context.Context, in api.NewPlan, owner string, flow *workflow.Workflow) (
+	provision.Experience, error,
+) {
+	x := provision.Experience{Learn: in.Learn, Fallback: time.Duration(in.DefaultRuntime)}
+	var err error
+	if x.Earlier, err = d.earlier(ctx, owner, flow); err != nil {
+		return x, err
+	}
+	if len(in.Profiles) > 0 {
+		x.Given, err = Shelf{d.db}.merged(ctx, owner, "profiles", in.Profiles)
+	}
+	return x, err
+}
+
+// A plan looks at the latest runs of its owner, and learns from the latest of those that were alike.
+const (
+	mostLooked  = 50
+	mostLearned = 20
+)
+
+// earlier merges what was measured in earlier runs of workflows alike; nil if there are none. A run whose directory is
+// gone, or damaged, is none to learn from.
+func (d *Desk) earlier(ctx context.Context, owner string, flow *workflow.Workflow) (*profile.Profile, error) {
+	rows, err := store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) ([]corral.Run, error) {
+		return tx.Runs(store.RunFilter{})
+	})
+	rows = slices.DeleteFunc(rows, func(r corral.Run) bool {
+		return r.Owner != owner || !r.State.Over() || r.Tasks.Done == 0
+	})
+	var merged *profile.Profile
+	learned := 0
+	for _, row := range slices.Backward(rows[max(0, len(rows)-mostLooked):]) {
+		p, unreadable := run.Profile(ctx, row)
+		switch {
+		case unreadable != nil || !provision.Alike(p, flow):
+			continue
+		case merged == nil:
+			merged = p
+		case merged.Merge(p) != nil: // the same run
+			continue
+		}
+		if learned++; learned == mostLearned {
+			break
+		}
+	}
+	return merged, errors.Join(err, ctx.Err())
+}
+
+// learned returns what is known of a cluster, and of the way of files to its workers, by the latest of its runs: those
+// whose tasks were streamed, or the others.
+func (d *Desk) learned(ctx context.Context, cluster corral.Cluster, streamed bool) (
+	plan.Cluster, provision.Transfers, []string, error,
+) {
+	rows, err := store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) ([]corral.Run, error) {
+		return tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Cluster: cluster.ID})
+	})
+	rows = slices.DeleteFunc(rows, func(r corral.Run) bool { return r.Options.Stream != streamed })
+	var reports []*corral.RunReport
+	for _, row := range rows[max(0, len(rows)-mostLearned):] {
+		reports = append(reports, row.Report)
+	}
+	known, reasons := provision.LearnedCluster(provision.Cluster(cluster.Kind, streamed), reports)
+	transfers, also := provision.LearnedTransfers(reports)
+	return known, transfers, append(reasons, also...), err
+}

@@ -1,0 +1,40 @@
+package planning
+
+import (
+	"context"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// facts reads what is known of sites.
+func (d *Desk) facts(ctx context.Context, sites []corral.Site) (all []provision.Facts, err error) {
+	err = d.db.Request(ctx).View(ctx, func(tx *store.Tx) error {
+		for _, s := range sites {
+			f, err := provision.ReadFacts(tx, s, d.machine, 0)
+			if err != nil {
+				return err
+			}
+			all = append(all, f)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// present lists the workers that a plan uses before it asks for others.
+func (d *Desk) present(ctx context.Context, cluster corral.Cluster) ([]plan.Present, error) {
+	glideins, err := d.glideins(ctx, cluster.ID)
+	all, _ := provision.Present(glideins, d.clusters.Workers(cluster.ID), time.Now())
+	return all, err
+}
+
+// glideins lists those of a cluster that are live.
+func (d *Desk) glideins(ctx context.Context, cluster corral.ClusterID) ([]corral.Glidein, error) {
+	return store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) ([]corral.Glidein, error) {
+		return tx.Glideins(store.GlideinFilter{Cluster: cluster, Live: true, InBrief: true})
+	})
+}

@@ -1,0 +1,250 @@
+// Package planning makes plans as corrald makes them: it gathers what is known of a workflow's tasks, of sites, of a
+// cluster and of the workers that are there already, turns it into the planner's problem by the rules of package
+// provision, and has the planner decide. It takes the planner's time, outside of any transaction, and changes nothing.
+package planning
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/sites/admission"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/algorithm"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/workflow/clustering"
+)
+
+// A Desk is where plans are made.
+type Desk struct {
+	db       *store.DB
+	clusters *admission.Clusters // knows the workers that are there
+	runs     provision.Runs      // tells what is left of them
+	queues   Queues              // tells who is in line at sites
+	machine  corral.SiteQueue    // what this machine is to a site without a batch system
+	seats    chan struct{}       // taken while the planner works
+}
+
+// mostPlanning is how many plans are sought at once: each keeps all processors busy, so that more would only take
+// longer, and corrald's other work with them.
+const mostPlanning = 2
+
+// seek has an answer sought, once fewer than mostPlanning are. If ctx ends, the error is the cause.
+func (d *Desk) seek(ctx context.Context, q algorithm.Question, in api.NewPlan) (*plan.Plan, error) {
+	select {
+	case d.seats <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-d.seats }()
+	return answered(ctx, q, in)
+}
+
+// NewDesk returns a desk.
+func NewDesk(db *store.DB, clusters *admission.Clusters, runs provision.Runs, queues Queues,
+	machine corral.SiteQueue) *Desk {
+	return &Desk{db, clusters, runs, queues, machine, make(chan struct{}, mostPlanning)}
+}
+
+// Draft has the planner make a plan of what is known now for pilots that join a cluster, and writes it down in row,
+// whose owner stands; a schedule that is too long for it is returned beside it, unless none is to be kept. Errors are
+// those of the request: Invalid, NotFound or Unsatisfiable, with their place.
+func (d *Desk) Draft(ctx context.Context, in api.NewPlan, cluster corral.Cluster, sites []corral.Site,
+	row *corral.Plan) (*store.Schedule, error) {
+	made, err := d.make(ctx, in, cluster, sites, row.Owner)
+	if err != nil {
+		return nil, err
+	}
+	row.Cluster, row.ClusterName = cluster.ID, cluster.Name
+	row.Sites = map[string]corral.SiteID{}
+	for _, s := range sites {
+		row.Sites[s.Name] = s.ID
+	}
+	return write(ctx, d.db, row, made, in.DryRun)
+}
+
+// write fills the row of a plan, and writes its schedule apart if it is too long for the row.
+func write(ctx context.Context, db *store.DB, row *corral.Plan, made *plan.Plan, dryRun bool) (*store.Schedule,
+	error) {
+	schedule, err := detach(db, made, dryRun)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(row, made); err != nil {
+		return nil, errors.Join(err, schedule.Discard(ctx))
+	}
+	return schedule, nil
+}
+
+// detach takes a plan's schedule out of it, or that of the nearest plan, if it is too long to stay.
+func detach(db *store.DB, made *plan.Plan, dryRun bool) (*store.Schedule, error) {
+	if made.Nearest != nil {
+		made = made.Nearest
+	}
+	switch {
+	case len(made.Schedule) <= plan.MostWithin:
+		return nil, nil
+	case dryRun:
+		return nil, made.Detach(io.Discard)
+	}
+	return db.NewSchedule(made.Detach)
+}
+
+// make has the planner make a plan for an owner.
+func (d *Desk) make(ctx context.Context, in api.NewPlan, cluster corral.Cluster, sites []corral.Site,
+	owner string) (*plan.Plan, error) {
+	subject, err := d.subject(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	experience, err := d.experience(ctx, in, owner, subject.flow)
+	if err != nil {
+		return nil, err
+	}
+	if in.Run == 0 { // of what is left of a run, estimates are corrected by what its tasks took where they ran
+		experience.Speeds = provision.Speeds(experience, names(sites))
+	}
+	problem, transfers, reasons, err := d.problem(ctx, subject, experience, cluster)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := d.facts(ctx, sites)
+	if err != nil {
+		return nil, err
+	}
+	share := montecarlo.WaitShare(in.Goal, len(problem.Work.Tasks))
+	var assumed []string
+	if problem.Sites, assumed = provision.Sites(facts, provision.CautionOf(in.Goal, share),
+		time.Now()); len(problem.Sites) == 0 {
+		return nil, corral.ErrorAt(corral.Unsatisfiable, "sites", "no site takes pilots: corral site create makes "+
+			"one, and corral site list shows what keeps those there are from it")
+	}
+	provision.Join(problem.Sites, problem.Cluster)
+	transfers.Carry(&problem)
+	reasons = append(reasons, provision.Pace(&problem, experience.Speeds)...)
+	said, err := provision.WhatIf(problem.Sites, in.WhatIf)
+	if err == nil {
+		err = provision.SameUnit(problem.Sites, in.Goal.Budget)
+	}
+	if err != nil {
+		return nil, err
+	}
+	opts, err := options(in)
+	if err != nil {
+		return nil, err
+	}
+	question, seen, err := d.question(ctx, problem, in, facts)
+	if err != nil {
+		return nil, err
+	}
+	question.Options = opts
+	made, err := d.seek(ctx, question, in)
+	if err != nil {
+		return nil, err
+	}
+	made.Reasons = slices.Concat(made.Reasons, provision.Travelling(problem.Work, made), reasons, assumed, said, seen)
+	complete(made, in, sites)
+	return made, nil
+}
+
+// complete writes into a plan what the request says of it.
+func complete(made *plan.Plan, in api.NewPlan, sites []corral.Site) {
+	made.Asked = asked(in, sites)
+	for q := made; q != nil; q = q.Nearest {
+		if q.Assumed != nil {
+			q.Assumed.Run = in.Run
+		}
+	}
+	if in.Marginal {
+		made.Marginal = plan.Marginals(made.Front)
+	}
+}
+
+// partsToLetGo is in how many pilots at least the hosts are asked for whose plan will be revised: the hosts of one
+// pilot come and go together, and what cannot be let go costs.
+const partsToLetGo = 4
+
+// asked is what a request says that revisions have to keep to. sites are those that it names, if it names any.
+func asked(in api.NewPlan, sites []corral.Site) plan.Asked {
+	a := plan.Asked{Shape: in.HostCPUs, WhatIf: in.WhatIf}
+	if len(in.Sites) > 0 {
+		a.Sites = names(sites)
+	}
+	return a
+}
+
+func names(sites []corral.Site) (all []string) {
+	for _, s := range sites {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+// problem is what a plan is made for, but for its sites, with the way of files to any, and what is to be said of it.
+func (d *Desk) problem(ctx context.Context, s subject, experience provision.Experience,
+	cluster corral.Cluster) (problem plan.Problem, transfers provision.Transfers, reasons []string, err error) {
+	if s.run.ID != 0 {
+		experience.Fallback = cmp.Or(experience.Fallback, time.Duration(s.run.Options.DefaultRuntime))
+	}
+	var learned []string
+	if problem.Work, reasons, err = provision.Work(s.flow, experience); err == nil {
+		problem.Cluster, transfers, learned, err = d.learned(ctx, cluster, s.streamed)
+	}
+	if err != nil {
+		return problem, nil, nil, err
+	}
+	reasons = append(reasons, learned...)
+	if s.run.ID == 0 {
+		problem.Present, err = d.present(ctx, cluster)
+		return problem, transfers, reasons, err
+	}
+	left, err := d.left(ctx, s, problem, transfers)
+	if err != nil {
+		return left, nil, nil, err
+	}
+	return left, transfers, append(reasons, fmt.Sprintf("it is for what is left of run %d: %d of %d tasks", s.run.ID,
+		len(left.Work.Tasks), len(problem.Work.Tasks))), nil
+}
+
+// options are how a plan is to be sought.
+func options(in api.NewPlan) (planner.Options, error) {
+	opts := planner.Options{Shape: in.HostCPUs, Seed: in.Seed}
+	if in.Auto {
+		opts.Parts = partsToLetGo
+	}
+	if in.Run != 0 { // its tasks are in jobs already
+		opts.Clustering = &clustering.Rule{}
+	}
+	if in.Clustering == "" {
+		return opts, nil
+	}
+	asked, err := clustering.Parse(in.Clustering)
+	opts.Clustering = &asked
+	return opts, err
+}
+
+// fill fills the row of a plan with what was made.
+func fill(row *corral.Plan, made *plan.Plan) error {
+	document, err := json.Marshal(made)
+	if err != nil {
+		return fmt.Errorf("encoding the plan: %w", err)
+	}
+	row.Workflow, row.Document = made.Workflow, document
+	row.Digest = fmt.Sprintf("sha256:%x", sha256.Sum256(document))
+	row.State = corral.PlanReady
+	if !made.Feasible {
+		row.State, row.Reason = corral.PlanInfeasible, made.Reasons[0]
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package provision
+
+import (
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+// Alike reports whether a run says something of a workflow's tasks: one of the two has all kinds of tasks that the
+// other has. That leaves out runs whose tasks merely share a name, such as sort, with one of the workflow's.
+func Alike(run *profile.Profile, w *workflow.Workflow) bool {
+	kinds := map[string]bool{}
+	for _, t := range profile.Tasks(w) {
+		kinds[t.Transformation] = true
+	}
+	shared, measured := 0, run.Transformations()
+	for _, kind := range measured {
+		if kinds[kind] {
+			shared++
+		}
+	}
+	return shared > 0 && (shared == len(kinds) || shared == len(measured))
+}

@@ -1,0 +1,188 @@
+package provision
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+// Experience is what is known of tasks beside what their workflow says of them. The runtime of a task is what the first
+// of these has of it: Given, the workflow, Earlier, Fallback. With Learn, Earlier comes before the workflow.
+type Experience struct {
+	Given    *profile.Profile // that was asked for; nil: none
+	Earlier  *profile.Profile // of earlier runs; nil: none
+	Learn    bool
+	Fallback time.Duration // for every task of which nothing else is known; 0: none
+
+	// Speeds are those of the hosts that profiles tell of; estimates are for their reference. Nil: all are as fast.
+	Speeds profile.Speeds
+}
+
+// A guess is what a source expects of a task.
+type guess struct {
+	runtime   time.Duration // in whole milliseconds
+	known     bool          // the runtime is
+	memoryMiB int           // at most; 0: not known
+}
+
+// A source is one of the things that estimates come from.
+type source struct {
+	name    string // as it follows "from"
+	guesses []guess
+	kinds   map[string]bool // kinds of tasks whose runtimes were taken from it
+}
+
+func newSource(name string, tasks int, of func(task int) guess) *source {
+	s := &source{name: name, guesses: make([]guess, tasks), kinds: map[string]bool{}}
+	for i := range s.guesses {
+		s.guesses[i] = of(i)
+		s.guesses[i].runtime = s.guesses[i].runtime.Round(time.Millisecond)
+	}
+	return s
+}
+
+// expectation is what is expected of the tasks of one workflow.
+type expectation struct {
+	tasks   []workflow.Task
+	kinds   []string  // of the tasks
+	sources []*source // in the order in which they are asked
+	remarks []string
+}
+
+// workflowItself is the name of the source that needs no mention where it is the only one.
+const workflowItself = "the workflow"
+
+// newExpectation asks the sources and puts them in their order. It fails if Given has a runtime of none of the tasks:
+// to plan without what was asked for would be a surprise.
+func newExpectation(w *workflow.Workflow, x Experience) (*expectation, error) {
+	o := &expectation{tasks: w.Tasks, kinds: make([]string, len(w.Tasks))}
+	var known []profile.Task
+	if x.Given != nil || x.Earlier != nil {
+		known = profile.Tasks(w)
+	}
+	for i := range w.Tasks {
+		o.kinds[i] = w.Tasks[i].Name
+		if known != nil {
+			o.kinds[i] = known[i].Transformation
+		}
+	}
+	file := newSource(workflowItself, len(w.Tasks), func(i int) guess {
+		estimate, ok := w.Tasks[i].Estimated()
+		return guess{estimate, ok, w.Tasks[i].MemoryMiB}
+	})
+	o.sources = []*source{file}
+	if x.Earlier != nil {
+		earlier := learned(earlierRuns(x.Earlier), w, known, x.Earlier, x.Speeds)
+		o.compare(file, earlier, x.Learn)
+		o.sources = append(o.sources, earlier)
+		if x.Learn {
+			slices.Reverse(o.sources)
+		}
+	}
+	if x.Given != nil {
+		given := learned("the profile", w, known, x.Given, x.Speeds)
+		if !slices.ContainsFunc(given.guesses, func(g guess) bool { return g.known }) {
+			return nil, corral.ErrorAt(corral.Invalid, "profiles", "no kind of task of the workflow has a runtime "+
+				"there; %s is one of its kinds", o.kinds[0])
+		}
+		o.sources = slices.Insert(o.sources, 0, given)
+	}
+	if x.Fallback > 0 {
+		o.sources = append(o.sources, newSource("--default-runtime", len(w.Tasks), func(int) guess {
+			return guess{x.Fallback, true, 0}
+		}))
+	}
+	return o, nil
+}
+
+// earlierRuns says of how many runs a profile is.
+func earlierRuns(p *profile.Profile) string {
+	if n := len(p.Runs()); n > 1 {
+		return fmt.Sprintf("%d earlier runs", n)
+	}
+	return "an earlier run"
+}
+
+// learned is a source that estimates by a profile: the runtime that the model of a task's class gives for the size of
+// its input, and the most memory that a task of the class took.
+func learned(name string, w *workflow.Workflow, tasks []profile.Task, p *profile.Profile,
+	speeds profile.Speeds) *source {
+	estimator := profile.NewEstimator(p, speeds)
+	return newSource(name, len(tasks), func(i int) guess {
+		size, known := profile.InputBytes(w, i)
+		if !known {
+			size = -1
+		}
+		t := tasks[i]
+		t.Host = "" // where it will run is not decided yet
+		x, ok := estimator.Estimate(t, size)
+		return guess{x.Point, ok, int(min(math.MaxInt32, (x.MemoryBytes+1<<20-1)>>20))}
+	})
+}
+
+// noteworthy is by which factor earlier runs must differ from what the workflow says before it is mentioned.
+const noteworthy = 1.25
+
+// compare mentions it if earlier runs contradict the workflow, and which of the two is believed.
+func (o *expectation) compare(file, earlier *source, learn bool) {
+	var says, took float64
+	for i, g := range file.guesses {
+		if e := earlier.guesses[i]; g.known && e.known {
+			says, took = says+g.runtime.Seconds(), took+e.runtime.Seconds()
+		}
+	}
+	if says == 0 || took < noteworthy*says && took > says/noteworthy {
+		return
+	}
+	then := "--learn plans with that"
+	if learn {
+		then = "that is planned with"
+	}
+	o.remarks = append(o.remarks, fmt.Sprintf("by %s, tasks take %.2g × what the workflow says: %s", earlier.name,
+		took/says, then))
+}
+
+// task returns what a plan reads of a task; ok is false if nothing is known of its runtime. Memory is planned on the
+// most that a source before the runtime's, or that one, knows of. It is never less than the workflow says, because that
+// is what the task will ask for.
+func (o *expectation) task(i int) (planned plan.Task, ok bool) {
+	t := &o.tasks[i]
+	planned = plan.Task{ID: t.ID, Kind: o.kinds[i], Label: t.Label(), Needs: t.Resources}
+	for _, s := range o.sources {
+		g := s.guesses[i]
+		if !ok || planned.Needs.MemoryMiB == 0 {
+			planned.Needs.MemoryMiB = max(planned.Needs.MemoryMiB, g.memoryMiB)
+		}
+		if g.known && !ok {
+			planned.Runtime, ok = g.runtime, true
+			s.kinds[o.kinds[i]] = true
+		}
+	}
+	return planned, ok
+}
+
+// reasons says where the runtimes come from, unless all are the workflow's own.
+func (o *expectation) reasons() []string {
+	var parts []string
+	own := true
+	for _, s := range o.sources {
+		if n := len(s.kinds); n > 0 {
+			own = own && s.name == workflowItself
+			parts = append(parts, fmt.Sprintf("%d from %s", n, s.name))
+		}
+	}
+	if own {
+		return o.remarks
+	}
+	all := slices.Compact(slices.Sorted(slices.Values(o.kinds)))
+	number, rest, _ := strings.Cut(parts[0], " ")
+	parts[0] = fmt.Sprintf("%s of %d kinds of tasks %s", number, len(all), rest)
+	return append([]string{"runtimes of " + strings.Join(parts, "; ")}, o.remarks...)
+}

@@ -1,0 +1,70 @@
+package provision
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/store/storetest"
+	"github.com/corral-pilot/corral/internal/store/worldstate"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// The pilots of a plan that take each other's places become glideins that follow each other. When the first starts, two
+// hours before it was planned to, the second is wanted that much earlier, and a revision sees it so.
+func TestPilotsOfAPlanFollowEachOther(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, inTime, true)
+	const day = corral.Seconds(24 * time.Hour)
+	first := 0
+	one := plan.Pilot{Site: "local", Hosts: 1, CPUs: 1, Walltime: day, Start: corral.Seconds(2 * time.Hour), End: corral.Seconds(26 * time.Hour)}
+	two := one
+	two.Submit, two.Start, two.End = corral.Seconds(24*time.Hour), one.End-corral.Seconds(time.Minute), 2*day
+	two.Follows = &first
+	var made []corral.Glidein
+	s.write(func(tx *store.Tx) (err error) {
+		made, err = ask(tx, s.plan, []plan.Pilot{one, two}, asking{at: s.plan.Sites, first: 1, machine: corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
+		return err
+	})
+	if made[0].Follows != 0 || made[1].Follows != made[0].ID || made[1].FollowsAfter != corral.Seconds(22*time.Hour) {
+		t.Fatalf("glidein %d follows %d after %s", made[1].ID, made[1].Follows, made[1].FollowsAfter)
+	}
+	s.glidein = made[0]
+	s.works(0)
+	var w reconcile.World
+	s.write(func(tx *store.Tx) (err error) {
+		w, err = worldstate.World(tx, s.glidein.Site)
+		return err
+	})
+	for _, a := range reconcile.Decide(time.Now(), w) {
+		if _, ok := a.(reconcile.Retime); ok {
+			s.write(func(tx *store.Tx) error { return worldstate.Record(tx, a) })
+		}
+	}
+	again := s.pilots()[2]
+	if early := made[1].NotBefore.Sub(again.NotBefore); early < 2*time.Hour-time.Minute || early > 2*time.Hour {
+		t.Errorf("it is wanted %s earlier than planned, at %s", early, again.NotBefore)
+	}
+	if again.State != corral.GlideinWaiting || !strings.HasPrefix(again.Reason, "not before "+again.NotBefore.Format(time.RFC3339)+", to take over from glidein ") {
+		t.Errorf("it is %s: %s", again.State, again.Reason)
+	}
+}
+
+// A damaged plan is refused, and asks for nothing.
+func TestAPilotFollowsOnlyOneBeforeIt(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, inTime, true)
+	for _, k := range []int{-1, 0, 7} {
+		q := plan.Pilot{Site: "local", Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour), Follows: &k}
+		err := storetest.All(s.db).Write(t.Context(), "ada", func(tx *store.Tx) error {
+			_, err := ask(tx, s.plan, []plan.Pilot{q}, asking{at: s.plan.Sites, first: 1, machine: corral.SiteQueue{CPUs: 4, MemoryMiB: 4000}})
+			return err
+		})
+		if err == nil || !strings.Contains(err.Error(), "which is not one before it") || len(s.pilots()) != 1 {
+			t.Errorf("number %d: %v, and there are %d pilots", k, err, len(s.pilots()))
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package provision
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/hedging"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// Requests returns what pilots of a plan become: requests for glideins, with numbers from first. Times count from
+// BeganAt; a pilot that is due at once has none.
+func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein {
+	all := make([]api.NewGlidein, len(pilots))
+	for i, q := range pilots {
+		all[i] = api.NewGlidein{
+			Site: q.Site, Cluster: row.ClusterName, Hosts: q.Hosts, CPUs: q.CPUs, MemoryMiB: q.MemoryMiB, GPUs: q.GPUs,
+			Walltime: q.Walltime, Idle: q.Patience(),
+			BatchOptions: corral.BatchOptions{Queue: q.Queue},
+			Labels:       labelled(row),
+		}
+		all[i].Labels["pilot"] = strconv.Itoa(first + i)
+		if q.Hedges != nil {
+			all[i].Labels[hedging.Label] = strconv.Itoa(first + *q.Hedges)
+		}
+		if q.Submit > 0 {
+			all[i].NotBefore = row.BeganAt.Add(time.Duration(q.Submit))
+		}
+	}
+	return all
+}
+
+// Begin asks for the pilots of a plan, within the transaction that begins it; machine is as ReadFacts has it. If one of
+// them cannot be asked for, or a site's balance does not allow all of them, nothing of the transaction may stay.
+func Begin(tx *store.Tx, row corral.Plan, machine corral.SiteQueue) error {
+	var p plan.Plan
+	if err := json.Unmarshal(row.Document, &p); err != nil {
+		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	}
+	_, err := ask(tx, row, p.Pilots, asking{at: row.Sites, machine: machine})
+	return err
+}
+
+// asking is what pilots of a plan are asked for with, beside the plan.
+type asking struct {
+	at      map[string]corral.SiteID // the sites that the pilots name
+	first   int                      // number of the first pilot
+	machine corral.SiteQueue
+	why     string // after "pilot 1 of plan 2", in the history of each; empty: nothing
+}
+
+// ask creates the glideins of pilots of a plan, on behalf of its owner, and reserves what they cost.
+func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, with asking) (all []corral.Glidein, err error) {
+	first := with.first
+	cluster, err := tx.Cluster(row.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	for i, in := range Requests(row, pilots, first) {
+		if !in.NotBefore.After(tx.Now()) {
+			in.NotBefore = time.Time{}
+		}
+		g, err := request.Glidein(in, tx.Now())
+		if err != nil {
+			return nil, err
+		}
+		site, err := siteOf(tx, with.at, in.Site)
+		if err != nil {
+			return nil, err
+		}
+		g.Owner = row.Owner
+		if q := pilots[i]; q.Follows != nil {
+			if k := *q.Follows; k < 0 || k >= len(all) {
+				return nil, fmt.Errorf("pilot %d of plan %d follows number %d of these, which is not one before it",
+					first+i, row.ID, k)
+			}
+			g.Follows, g.FollowsWait = all[*q.Follows].ID, max(0, q.Start-q.Submit)
+			g.FollowsAfter = max(0, q.Submit-pilots[*q.Follows].Start)
+		}
+		if err = request.Place(&g, site, cluster, with.machine); err != nil {
+			return nil, err
+		}
+		tx.Because(fmt.Sprintf("pilot %d of plan %d%s", first+i, row.ID, with.why))
+		if g, err = tx.CreateGlidein(g); err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	return all, reserve(tx, row.ID, pilots, all)
+}
+
+// siteOf returns the site that a plan calls by a name: the one that it was made for, whatever has the name now.
+func siteOf(tx *store.Tx, at map[string]corral.SiteID, name string) (corral.Site, error) {
+	id, ok := at[name]
+	if !ok {
+		return corral.Site{}, corral.NoSuch(corral.ObjectSite, name)
+	}
+	site, err := tx.Site(id)
+	if err == nil && site.State == corral.SiteDeleted {
+		err = corral.ErrorAt(corral.Conflict, "site", "%s, for which the plan was made, is gone: make the plan again",
+			name)
+	}
+	return site, err
+}

@@ -1,0 +1,98 @@
+package provision_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// joined is an attempt whose workers were there so long after its job's start; less than 0 is never.
+func joined(after time.Duration) corral.Wait {
+	w := waited("normal", 4, 0)
+	if after >= 0 {
+		w.WorkersAt = w.StartedAt.Add(after)
+	}
+	return w
+}
+
+// TestStartUp: it is what earlier pilots of the site took, once there were a few of them.
+func TestStartUp(t *testing.T) {
+	t.Parallel()
+	few := []corral.Wait{joined(time.Second), joined(-1), joined(3 * time.Second)}
+	enough := append(few, joined(20*time.Second))
+	for _, tc := range []struct {
+		name  string
+		waits []corral.Wait
+		share float64
+		want  time.Duration
+		says  string
+	}{
+		{"too few", few, 0.5, 10 * time.Second, ""},
+		{"typical", enough, 0.5, 3 * time.Second, "workers are there 3s after a job's start, as learned from 3 pilots"},
+		{"with confidence", enough, 0.9, 20 * time.Second, "20s"},
+	} {
+		f := hpc()
+		f.Waits = tc.waits
+		sites, said := provision.Sites([]provision.Facts{f}, provision.Caution{Share: tc.share}, now)
+		if sites[0].Overhead != tc.want || !strings.Contains(strings.Join(said, "\n"), tc.says) ||
+			tc.says == "" && len(said) > 0 {
+			t.Errorf("%s: %s, said %q, want %s and %q", tc.name, sites[0].Overhead, said, tc.want, tc.says)
+		}
+	}
+}
+
+// TestDefaultQueueWaits: a job that named no queue waited in the site's default one, and says nothing of others.
+func TestDefaultQueueWaits(t *testing.T) {
+	t.Parallel()
+	f := hpc()
+	f.Site.Queue = "normal,short"
+	w := waited("", 4, hour)
+	w.Default = "normal"
+	f.Waits = []corral.Wait{w}
+	sites, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
+	shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Hour}
+	if normal, short := sites[0].Wait(shape), sites[1].Wait(shape); normal != time.Hour || short != 0 {
+		t.Errorf("normal waits %s and short %s, want 1h and 0", normal, short)
+	}
+}
+
+// TestLearnedCluster: hops are averaged over runs by their tasks, and with ten that are assumed; starts a second never
+// count as a limit.
+func TestLearnedCluster(t *testing.T) {
+	t.Parallel()
+	ms := corral.Seconds(time.Millisecond)
+	c, learned := provision.LearnedCluster(provision.Cluster(corral.Condor, false), []*corral.RunReport{
+		nil, {}, {Hop: 100 * ms, Hops: 30, PeakRate: 40}, {Hop: 500 * ms, Hops: 10, PeakRate: 3,
+			Reuse: 50 * ms, Reuses: 7}})
+	if c != (plan.Cluster{Hop: 560 * time.Millisecond, Reuse: 197 * time.Millisecond, Rate: 40,
+		Leave: 1200 * time.Millisecond}) || len(learned) != 2 ||
+		!strings.Contains(learned[0], "takes 560ms, as learned from 2 runs") ||
+		!strings.Contains(learned[1], "takes 197ms, as learned from 1 run") {
+		t.Errorf("%+v, %q, want 560ms from 2 runs, 197ms from one, and 40 a second", c, learned)
+	}
+	c, learned = provision.LearnedCluster(provision.Cluster(corral.Embedded, false), []*corral.RunReport{{PeakRate: 1}})
+	if c != provision.Cluster(corral.Embedded, false) || len(learned) != 0 {
+		t.Errorf("nothing known: %+v, %q, want what is assumed", c, learned)
+	}
+}
+
+// TestJoin: a pilot's first task waits for the cluster, where one that follows another need not.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		c    plan.Cluster
+		want time.Duration
+	}{
+		{plan.Cluster{Hop: 3 * time.Second, Reuse: time.Second}, 7 * time.Second},
+		{plan.Cluster{Hop: 3 * time.Second}, 5 * time.Second},
+	} {
+		sites := []plan.Site{{Overhead: 5 * time.Second}}
+		if provision.Join(sites, tt.c); sites[0].Overhead != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.c, sites[0].Overhead, tt.want)
+		}
+	}
+}

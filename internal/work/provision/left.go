@@ -1,0 +1,55 @@
+package provision
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner/revision"
+)
+
+// Unfinished is a run of which what is left is to be planned, as it is now.
+type Unfinished struct {
+	Run      corral.Run
+	Progress []execution.Progress // of its tasks
+	Glideins []corral.Glidein     // of its cluster
+	Workers  []corral.Worker      // of its cluster
+	Now      time.Time
+
+	Transfers Transfers // to the sites of its workers
+}
+
+// Left is what is left of the run's problem, as a revision of its plan would see it now: estimates are corrected by
+// what has ended, and tasks that run stay where they are. Workers that a plan of the run has asked for are there, as
+// others are. A run that is over is planned as if it were resumed: what failed is tried again. It is a Conflict error
+// if nothing is left.
+func (u Unfinished) Left(whole plan.Problem) (plan.Problem, error) {
+	s := sight{underway: underway{run: u.Run, plan: corral.Plan{BeganAt: u.Now}}, now: u.Now, workers: u.Workers,
+		progress: u.progress(), others: u.Glideins, ours: u.Run.Labels[corral.PlanLabel]}
+	whole.Cluster = ofTask(whole, u.Run.Options.Clustering)
+	v := revision.View{Problem: whole}
+	s.tasks(&v, nil)
+	u.Transfers.Carry(&v.Problem)
+	left := revision.Left(v)
+	if len(left.Work.Tasks) == 0 {
+		return left, corral.ErrorAt(corral.Conflict, "run_id", "nothing is left of run %d: it is %s", u.Run.ID,
+			u.Run.State)
+	}
+	return left, nil
+}
+
+// progress is how far tasks are; of a run that is over, how far they will be when it is resumed.
+func (u Unfinished) progress() []execution.Progress {
+	if !u.Run.State.Over() {
+		return u.Progress
+	}
+	all := make([]execution.Progress, len(u.Progress))
+	for i, p := range u.Progress {
+		all[i] = execution.Progress{State: corral.TaskWaiting}
+		if p.State == corral.TaskDone {
+			all[i] = p
+		}
+	}
+	return all
+}

@@ -1,0 +1,206 @@
+package provision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// Facts are what corrald knows of one site when a plan is made.
+type Facts struct {
+	Site    corral.Site
+	Machine corral.SiteQueue // of a site without a batch system: the machine that it is
+	Waits   []corral.Wait
+	Load    corral.Load // attempts that are there already
+	Held    int         // cpus that glideins have there, or will have, that are not about to go
+	Ledger  cost.Ledger // what may still be spent there
+}
+
+// latestWaits is how many of a site's waits are looked at.
+const latestWaits = 4000
+
+// ReadFacts reads what corrald knows of a site; machine is what this machine is to a site without a batch system. The
+// pilots of one plan, whose revisions count them by themselves, are not among those that hold cpus; 0: of none.
+func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but corral.PlanID) (f Facts, err error) {
+	f = Facts{Site: site, Machine: request.Machine(site, machine)}
+	if site.Batch == corral.ForkBatch { // batch systems tell themselves what is free
+		f.Held, err = held(tx, site, but)
+	}
+	if err != nil {
+		return f, err
+	}
+	if f.Waits, err = tx.Waits(store.WaitFilter{Site: site.ID, Last: latestWaits}); err != nil {
+		return f, err
+	}
+	if f.Load, err = tx.Load(site.ID); err != nil {
+		return f, err
+	}
+	f.Ledger, err = tx.Ledger(site.ID)
+	return f, err
+}
+
+// held is how many cpus of a site glideins have that stay, but for those of one plan. Those of a plan whose run is over
+// are about to be let go.
+func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err error) {
+	all, err := tx.HeldCPUs(site.ID)
+	for id, n := range all {
+		if err != nil || id == but && but != 0 {
+			continue
+		}
+		var over string
+		if id != 0 {
+			var p corral.Plan
+			if p, err = tx.PlanRow(id); err == nil {
+				over, err = outlived(tx, p)
+			}
+		}
+		if over == "" {
+			cpus += n
+		}
+	}
+	return cpus, err
+}
+
+// startUp is how long a pilot takes from its job's start to its workers in the cluster: a second where a process is all
+// it takes; with a batch system, prologues and slower file systems come before it.
+func startUp(batch string) time.Duration {
+	if batch == corral.ForkBatch {
+		return time.Second
+	}
+	return 10 * time.Second
+}
+
+// Sites returns what a plan knows of each queue that a site's pilots may use, and what it assumes or has learned. A
+// site that takes no pilots is left out.
+func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []string) {
+	for _, f := range facts {
+		switch f.Site.State {
+		case corral.SiteNew, corral.SiteStaging, corral.SiteReady:
+		default:
+			continue
+		}
+		overhead, learned := f.overhead(c.Share)
+		queues := f.queues()
+		if learned > 0 && len(queues) > 0 {
+			guessed = append(guessed, fmt.Sprintf("at site %s workers are there %s after a job's start, as learned "+
+				"from %s", f.Site.Name, overhead, counted(learned, "pilot")))
+		}
+		var few []string
+		for _, q := range queues {
+			few = append(few, f.fewWaits(c, q.Name)...)
+			s := f.model(q)
+			s.Overhead, s.Closed = overhead, f.closed(q, s.Margin, now)
+			s.Waits = f.waits(q.Name, c, now)
+			s.Wait = assumed(s.Waits, c.Share)
+			all = append(all, s)
+		}
+		if f.Site.Batch == corral.ForkBatch && f.Held > 0 {
+			guessed = append(guessed, fmt.Sprintf("of the %d cpus at site %s other pilots have %d", f.Machine.CPUs,
+				f.Site.Name, f.Held))
+		}
+		guessed = slices.Concat(guessed, f.ahead(now), few)
+		if f.Site.Batch != corral.ForkBatch && len(f.Waits) == 0 {
+			guessed = append(guessed, fmt.Sprintf("no wait at site %s is known yet: none is assumed", f.Site.Name))
+		}
+	}
+	return all, guessed
+}
+
+// queues are those that the site's own options name, else its default queue; a site without a batch system is one.
+func (f Facts) queues() []corral.SiteQueue {
+	if f.Site.Batch == corral.ForkBatch {
+		machine := f.Machine
+		machine.Name = "" // no pilot can ask for it by the name under which it was found
+		return []corral.SiteQueue{machine}
+	}
+	if f.Site.Facts == nil {
+		return nil
+	}
+	asked := strings.Split(f.Site.Queue, ",")
+	var all []corral.SiteQueue
+	for _, q := range f.Site.Facts.Queues {
+		if q.Closed == "" && q.CPUs > 0 && (f.Site.Queue == "" && q.Default || slices.Contains(asked, q.Name)) {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+// model is what a plan knows of one queue, without its waits.
+func (f Facts) model(q corral.SiteQueue) plan.Site {
+	s := plan.Site{
+		Name: f.Site.Name, Queue: q.Name,
+		Host: corral.Resources{
+			CPUs: q.CPUs, MemoryMiB: request.OrUnlimited(q.MemoryMiB), GPUs: q.GPUs, DiskMiB: plan.Unlimited,
+		},
+		Hosts:    min(request.OrUnlimited(q.MaxNodes), request.OrUnlimited(q.Nodes)),
+		Pilots:   plan.Unlimited,
+		CPUs:     request.OrUnlimited(q.Nodes * q.CPUs),
+		Walltime: plan.Unbounded,
+	}
+	f.charge(&s)
+	if q.MaxWalltime > 0 {
+		s.Walltime = time.Duration(q.MaxWalltime)
+		s.Margin = jobfiles.Reserve(s.Walltime)
+	}
+	if f.Site.Batch == corral.ForkBatch { // all hosts are the one machine, which has no queue to wait in
+		s.CPUs, s.Hosts = max(0, q.CPUs-f.Held), q.CPUs
+	}
+	if most := f.Site.Limits.MaxQueued; most > 0 { // of those that wait alone
+		s.Pilots = min(s.Pilots, max(0, most-f.Load.Queued))
+	}
+	limits := []int{f.Site.Limits.MaxRunning}
+	if f.Site.Facts != nil {
+		limits = append(limits, f.Site.Facts.MaxSubmit, f.Site.Facts.MaxJobs)
+	}
+	for _, limit := range limits {
+		if limit > 0 {
+			s.Pilots = min(s.Pilots, max(0, limit-f.Load.Queued-f.Load.Running))
+		}
+	}
+	return s
+}
+
+// Work returns a workflow as a plan reads it, and says where the estimates come from unless all are the workflow's own.
+// A task of which nothing is known is an Unsatisfiable error that names it. Estimates are rounded to milliseconds.
+func Work(w *workflow.Workflow, x Experience) (work plan.Work, reasons []string, err error) {
+	e, err := newExpectation(w, x)
+	if err != nil {
+		return plan.Work{}, nil, err
+	}
+	work = plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
+	for i, t := range w.Tasks {
+		task, known := e.task(i)
+		if !known {
+			return work, nil, corral.ErrorAt(corral.Unsatisfiable, "task "+t.ID, "it has no estimate of its runtime: "+
+				"give one for all such tasks by --default-runtime, or a profile of them by --profile")
+		}
+		task.Bytes = w.Bytes(i)
+		work.Tasks[i] = task
+	}
+	return work, e.reasons(), nil
+}
+
+// Cluster returns what a plan assumes of a cluster of each kind, above all how long a task takes beyond its runtime:
+// the embedded dispatcher's way is a millisecond or two; a job of HTCondor's waits for the negotiator, which looks
+// every other second in our pools, unless it waited already when another ended, whose claim it takes over. An HTCondor
+// worker that is let go takes another second until its daemons have ended. Tasks that stream are the dispatcher's.
+func Cluster(kind corral.ClusterKind, streamed bool) plan.Cluster {
+	switch {
+	case streamed:
+		return plan.Cluster{Rate: 1500, Hop: 2 * time.Millisecond, Leave: 1200 * time.Millisecond}
+	case kind == corral.Condor:
+		return plan.Cluster{Rate: 10, Hop: 2 * time.Second, Reuse: 300 * time.Millisecond,
+			Leave: 1200 * time.Millisecond}
+	}
+	return plan.Cluster{Rate: 1500, Hop: 2 * time.Millisecond}
+}

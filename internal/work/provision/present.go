@@ -1,0 +1,48 @@
+package provision
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// Present lists the workers of a cluster that no plan has asked for, each as a pilot of one host: a plan uses them
+// first. What they run is left out of what they offer. glideins are those of the cluster; at says for each worker, by
+// its id, where it is in the list.
+func Present(glideins []corral.Glidein, workers []corral.Worker, now time.Time) (all []plan.Present,
+	at map[string]int) {
+	return present(glideins, workers, "", now)
+}
+
+// present is Present, with the workers that one plan has asked for.
+func present(glideins []corral.Glidein, workers []corral.Worker, ours string, now time.Time) (all []plan.Present,
+	at map[string]int) {
+	free := map[corral.GlideinID]corral.Glidein{}
+	for _, g := range glideins {
+		if label := g.Labels[corral.PlanLabel]; (label == "" || label == ours) && g.Asked == corral.AskNothing {
+			free[g.ID] = g
+		}
+	}
+	at = map[string]int{}
+	for _, w := range workers {
+		g, ok := free[w.Glidein]
+		left := plan.Unbounded
+		if !w.EndsAt.IsZero() {
+			left = w.EndsAt.Sub(now).Round(time.Millisecond)
+		}
+		if !ok || !w.Connected || w.Draining || left <= 0 {
+			continue
+		}
+		p := plan.Present{Site: g.SiteName, Hosts: 1, End: left, Keep: plan.Unbounded, Host: corral.Resources{
+			CPUs: w.CPUsFree, MemoryMiB: request.OrUnlimited(w.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
+		}}
+		if g.Idle > 0 && w.RunningTasks == 0 {
+			p.Keep = time.Duration(g.Idle)
+		}
+		at[w.ID] = len(all)
+		all = append(all, p)
+	}
+	return all, at
+}

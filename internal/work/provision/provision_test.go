@@ -1,0 +1,392 @@
+package provision_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/work/provision"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+const (
+	minute = corral.Seconds(time.Minute)
+	hour   = 60 * minute
+)
+
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// hpc is a site with a batch system, whose default queue is normal.
+func hpc() provision.Facts {
+	return provision.Facts{Site: corral.Site{
+		Name: "hpc", Batch: "slurm", State: corral.SiteReady,
+		Facts: &corral.SiteFacts{Queues: []corral.SiteQueue{
+			{Name: "normal", Default: true, MaxWalltime: 24 * hour, MaxNodes: 10, Nodes: 40, CPUs: 64, MemoryMiB: 512_000},
+			{Name: "short", MaxWalltime: 10 * minute, Nodes: 40, CPUs: 64},
+			{Name: "night", Closed: "only at night", Nodes: 40, CPUs: 64},
+			{Name: "dark"}, // nothing is known of it
+		}},
+	}}
+}
+
+// here is the machine that corrald runs on.
+func here() provision.Facts {
+	return provision.Facts{
+		Site:    corral.Site{Name: "local", Batch: corral.ForkBatch, State: corral.SiteReady},
+		Machine: corral.SiteQueue{CPUs: 8, MemoryMiB: 16_000},
+	}
+}
+
+// normal is the default queue of hpc as a plan sees it.
+func normal() plan.Site {
+	return plan.Site{
+		Name: "hpc", Queue: "normal",
+		Host:  corral.Resources{CPUs: 64, MemoryMiB: 512_000, DiskMiB: plan.Unlimited},
+		Hosts: 10, Pilots: plan.Unlimited, CPUs: 40 * 64,
+		Walltime: 24 * time.Hour, Margin: time.Minute, Overhead: 10 * time.Second, Tariff: plan.CoreHours,
+	}
+}
+
+// short is the queue short of hpc as a plan sees it.
+func short() plan.Site {
+	s := normal()
+	s.Queue, s.Walltime, s.Margin, s.Hosts = "short", 10*time.Minute, 30*time.Second, 40
+	s.Host.MemoryMiB = plan.Unlimited
+	return s
+}
+
+func local() plan.Site {
+	return plan.Site{
+		Name: "local", Host: corral.Resources{CPUs: 8, MemoryMiB: 16_000, DiskMiB: plan.Unlimited},
+		Hosts: 8, Pilots: plan.Unlimited, CPUs: 8, Walltime: plan.Unbounded, Overhead: time.Second,
+		Tariff: plan.CoreHours,
+	}
+}
+
+// with is a site whose model differs from the usual one.
+func with(s plan.Site, edit func(*plan.Site)) []plan.Site {
+	edit(&s)
+	return []plan.Site{s}
+}
+
+// TestSites: a plan knows of a site what is known of the queues that its pilots may use, less what is used already.
+func TestSites(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		of   func() provision.Facts
+		edit func(*provision.Facts)
+		want []plan.Site
+	}{
+		{"the default queue", hpc, func(*provision.Facts) {}, []plan.Site{normal()}},
+		{"the machine", here, func(*provision.Facts) {}, []plan.Site{local()}},
+		{"queues that are named", hpc, func(f *provision.Facts) { f.Site.Queue = "short,normal" },
+			[]plan.Site{normal(), short()}},
+		{"a closed queue", hpc, func(f *provision.Facts) { f.Site.Queue = "night" }, nil},
+		{"a queue of unknown nodes", hpc, func(f *provision.Facts) { f.Site.Queue = "dark" }, nil},
+		{"nothing is known yet", hpc, func(f *provision.Facts) { f.Site.Facts = nil }, nil},
+		{"a site that is being staged", here, func(f *provision.Facts) { f.Site.State = corral.SiteStaging },
+			[]plan.Site{local()}},
+		{"a site that goes", here, func(f *provision.Facts) { f.Site.State = corral.SiteExiting }, nil},
+		{"a site that failed", here, func(f *provision.Facts) { f.Site.State = corral.SiteFailed }, nil},
+		{"a limit of its own", here, func(f *provision.Facts) { f.Site.Limits.MaxRunning = 3 },
+			with(local(), func(s *plan.Site) { s.Pilots = 3 })},
+		{"the least of the limits", hpc, func(f *provision.Facts) {
+			f.Site.Limits.MaxQueued, f.Site.Facts.MaxJobs = 7, 5
+		}, with(normal(), func(s *plan.Site) { s.Pilots = 5 })},
+		{"pilots that run do not wait", here, func(f *provision.Facts) {
+			f.Site.Limits.MaxQueued, f.Load = 3, corral.Load{Queued: 1, Running: 5}
+		}, with(local(), func(s *plan.Site) { s.Pilots = 2 })},
+		{"pilots that are there", here, func(f *provision.Facts) {
+			f.Site.Limits.MaxRunning, f.Load = 5, corral.Load{Queued: 1, Running: 2}
+		}, with(local(), func(s *plan.Site) { s.Pilots = 2 })},
+		{"cpus of the machine that others have", here, func(f *provision.Facts) { f.Held = 6 },
+			with(local(), func(s *plan.Site) { s.CPUs = 2 })},
+		{"more of them than there are", here, func(f *provision.Facts) { f.Held = 9 },
+			with(local(), func(s *plan.Site) { s.CPUs = 0 })},
+		{"a batch system says itself what is free", hpc, func(f *provision.Facts) { f.Held = 6 },
+			[]plan.Site{normal()}},
+		{"a price and a balance", here, func(f *provision.Facts) {
+			f.Site.SiteTerms = corral.SiteTerms{Price: "0.5USD/host-hour", Billing: "1h"}
+			f.Ledger = cost.Ledger{Unit: "USD", Balance: ptr(cost.Money(7))}
+		}, with(local(), func(s *plan.Site) {
+			s.Tariff.Rate = cost.Rate{Price: 500_000, Unit: "USD", Per: cost.HostHour}
+			s.Tariff.Billing.Period, s.Left = time.Hour, ptr(cost.Money(7))
+		})},
+		{"maintenance of all nodes", hpc, func(f *provision.Facts) {
+			f.Site.Facts.Maintenance = []corral.Maintenance{
+				{Name: "over", Queue: "normal", Nodes: 40, From: now.Add(-2 * time.Hour), To: now.Add(-time.Hour)},
+				{Name: "now", Queue: "normal", Nodes: 40, From: now.Add(-time.Hour), To: now.Add(time.Hour)},
+				{Name: "later", Queue: "normal", Nodes: 40, From: now.Add(5 * time.Hour), To: now.Add(6 * time.Hour)},
+				{Name: "some", Queue: "normal", Nodes: 39, From: now.Add(7 * time.Hour), To: now.Add(8 * time.Hour)},
+				{Name: "other", Queue: "short", Nodes: 40, From: now.Add(7 * time.Hour), To: now.Add(8 * time.Hour)},
+			}
+		}, with(normal(), func(s *plan.Site) { // 12 minutes earlier: the margin, and what a walltime is longer by
+			s.Closed = []plan.Span{{From: 0, To: time.Hour + time.Millisecond},
+				{From: 5*time.Hour - 12*time.Minute, To: 6*time.Hour + time.Millisecond}}
+		})},
+		{"more of them than are allowed", here, func(f *provision.Facts) {
+			f.Site.Limits.MaxRunning, f.Load = 2, corral.Load{Running: 3}
+		}, with(local(), func(s *plan.Site) { s.Pilots = 0 })},
+	} {
+		f := tc.of()
+		tc.edit(&f)
+		got, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
+		for i := range got {
+			got[i].Wait = nil // see TestWaits
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestWhatIsAhead: a plan's reasons have maintenance and allowance of the queues that it may use, and what the site
+// hides.
+func TestWhatIsAhead(t *testing.T) {
+	t.Parallel()
+	f := hpc()
+	f.Waits = []corral.Wait{waited("normal", 4, minute)}
+	f.Site.Facts.At = now
+	f.Site.Facts.Maintenance = []corral.Maintenance{
+		{Name: "all", Queue: "normal", Nodes: 40, From: now.Add(time.Hour), To: now.Add(2 * time.Hour)},
+		{Name: "some", Queue: "normal", Nodes: 3, From: now.Add(time.Hour), To: now.Add(2 * time.Hour)},
+		{Name: "other", Queue: "short", Nodes: 40, From: now.Add(time.Hour), To: now.Add(2 * time.Hour)},
+	}
+	f.Site.Facts.Allowance = &corral.Allowance{Account: "phys", CPUMinutes: 6000, Used: 600}
+	f.Site.Facts.Notes = []string{"what the account has left is not known: PrivateData hides usage", "the quota is not known"}
+	_, got := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
+	const span = "from 2026-11-20T13:00:00Z to 2026-11-20T14:00:00Z: "
+	want := []string{
+		"queue normal at site hpc has maintenance all " + span + "no pilot is planned across it",
+		"queue normal at site hpc has maintenance some " + span + "3 of 40 nodes; the others are planned with as if they were all",
+		"account phys at site hpc had 90 of 100 cpu-hours left on 2026-11-20T12:00:00Z",
+		"site hpc: what the account has left is not known: PrivateData hides usage; the prediction rests on its waits alone",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// waited is an attempt of so many cpus that waited so long.
+func waited(queue string, cpus int, wait corral.Seconds) corral.Wait {
+	begin := now.Add(-24 * time.Hour)
+	return corral.Wait{Site: "hpc", Queue: queue, Hosts: 1, CPUs: cpus, Walltime: hour, SubmittedAt: begin,
+		StartedAt: begin.Add(time.Duration(wait)), EndedAt: now, Outcome: corral.OutcomeDone}
+}
+
+// TestWaits: a plan waits as attempts of like shape did in the same queue, and if there are none as all of the queue.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	f := hpc()
+	f.Waits = []corral.Wait{
+		waited("normal", 4, minute), waited("normal", 4, 2*minute), waited("normal", 4, 3*minute),
+		waited("normal", 64, 2*hour), waited("short", 4, 0),
+	}
+	for _, tc := range []struct {
+		cpus  int
+		share float64
+		want  corral.Seconds
+	}{
+		{4, 0.5, 2 * minute},
+		{8, 0.5, 2 * minute}, // at most twice as many
+		{2, 0.5, 2 * minute}, // at least half as many
+		{4, 0.9, 3 * minute},
+		{64, 0.5, 2 * hour},
+		{16, 0.9, 2 * hour}, // nothing is like it
+	} {
+		sites, assumed := provision.Sites([]provision.Facts{f}, provision.Caution{Share: tc.share}, now)
+		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: tc.cpus}, Walltime: time.Hour}
+		if got := corral.Seconds(sites[0].Wait(shape)); got != tc.want || len(assumed) != 0 {
+			t.Errorf("%d cpus wait %s with %v (assumed: %q), want %s", tc.cpus, got, tc.share, assumed, tc.want)
+		}
+	}
+}
+
+// TestWaitsOfAConfidence (F7C): a plan that promises a confidence waits as the bound of a quantile says, any other as its
+// estimate. Waits of like shape that are too few for a bound give way to all of the queue. Where those are too few as
+// well, the longest is planned with, and that is said.
+func TestWaitsOfAConfidence(t *testing.T) {
+	t.Parallel()
+	sure := plan.Goal{Objective: plan.Cost, Deadline: 24 * hour, Confidence: 0.5}
+	many := func(queue string, cpus, n int) (all []corral.Wait) {
+		for i := range n {
+			all = append(all, waited(queue, cpus, corral.Seconds(1+i)*minute))
+		}
+		return all
+	}
+	half := many("normal", 4, 120) // every other one never started
+	for i := range half {
+		if i%2 == 1 {
+			half[i].EndedAt, half[i].StartedAt, half[i].Outcome = half[i].StartedAt, time.Time{}, corral.OutcomeRemoved
+		}
+	}
+	few := func(what string) string {
+		return what + " at site hpc: for a bound that a share of 0.5 does not exceed it takes 100; " +
+			"the longest wait that was seen stands for it"
+	}
+	for _, tc := range []struct {
+		name  string
+		waits []corral.Wait
+		goal  plan.Goal
+		want  corral.Seconds
+		said  string
+	}{
+		{"an estimate", many("normal", 4, 200), plan.Goal{}, 100 * minute, ""},
+		{"a bound", many("normal", 4, 200), sure, 180 * minute, ""},
+		{"too few for a bound", many("normal", 4, 99), sure, 99 * minute, few("99 waits ended with a start in queue normal")},
+		{"an estimate of the only one of like shape", append(many("normal", 64, 200), waited("normal", 4, minute)),
+			plan.Goal{}, minute, ""},
+		{"too few of like shape", append(many("normal", 64, 199), waited("normal", 4, minute)), sure, 179 * minute, ""},
+		{"enough in another queue", append(many("short", 4, 200), many("normal", 4, 7)...), sure, 7 * minute,
+			few("7 waits ended with a start in queue normal")},
+		{"none in this queue", many("short", 4, 200), sure, 0,
+			"no wait in queue normal at site hpc is known yet: none is assumed"},
+		{"enough if all had started", half, sure, 120 * minute, few("60 waits ended with a start in queue normal")},
+	} {
+		f := hpc()
+		f.Waits = tc.waits
+		sites, said := provision.Sites([]provision.Facts{f}, provision.CautionOf(tc.goal, 0.5), now)
+		shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Hour}
+		if got := corral.Seconds(sites[0].Wait(shape)); got != tc.want || strings.Join(said, "\n") != tc.said {
+			t.Errorf("%s: %s and %q, want %s and %q", tc.name, got, said, tc.want, tc.said)
+		}
+		if tc.want > 0 && corral.Seconds(sites[0].Quantile(shape, 0.5)) != tc.want {
+			t.Errorf("%s: outcomes have a median of %s, want %s", tc.name, sites[0].Quantile(shape, 0.5), tc.want)
+		}
+	}
+}
+
+// TestBoundsAscend: the bound of a larger quantile rests on more waits, which may be shorter ones. It is no shorter for
+// that, and what is planned with is the bound of its own quantile.
+func TestBoundsAscend(t *testing.T) {
+	t.Parallel()
+	f := hpc()
+	f.Waits = []corral.Wait{waited("normal", 4, 2*hour)}
+	for range 2000 {
+		f.Waits = append(f.Waits, waited("normal", 4, minute))
+	}
+	for range 20 {
+		f.Waits = append(f.Waits, waited("normal", 4, hour))
+	}
+	sites, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5, Bound: true}, now)
+	shape := plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 4}, Walltime: time.Hour}
+	if got := sites[0].Wait(shape); got != time.Minute {
+		t.Errorf("planned with %s, want the 9th of 10 among the latest 200: a minute", got)
+	}
+	shorter := time.Duration(0)
+	for share := 0.0; share <= 1; share += 1. / 64 {
+		got := sites[0].Quantile(shape, share)
+		if got < shorter {
+			t.Errorf("a share of %g does not exceed %s, and a smaller one %s", share, got, shorter)
+		}
+		shorter = got
+	}
+}
+
+// TestWaitsThatAreNotKnown: that none is assumed is said, but not of a site where nothing waits.
+func TestWaitsThatAreNotKnown(t *testing.T) {
+	t.Parallel()
+	gone := hpc()
+	gone.Site.Name, gone.Site.State = "gone", corral.SiteExiting
+	sites, assumed := provision.Sites([]provision.Facts{here(), hpc(), gone}, provision.Caution{Share: 0.5}, now)
+	if len(assumed) != 1 || assumed[0] != "no wait at site hpc is known yet: none is assumed" {
+		t.Errorf("assumed: %q", assumed)
+	}
+	for _, s := range sites {
+		if got := s.Wait(plan.Shape{Hosts: 1, Host: corral.Resources{CPUs: 1}}); got != 0 {
+			t.Errorf("%s waits %s", s.Name, got)
+		}
+	}
+}
+
+// pair is a workflow of two tasks, of which the second may have no estimate.
+func pair(t *testing.T, second time.Duration) *workflow.Workflow {
+	t.Helper()
+	w := &workflow.Workflow{}
+	w.Name = "pair"
+	w.Tasks = []workflow.Task{
+		{ID: "a", Name: "align", Estimate: 90*time.Second + 400*time.Microsecond,
+			Resources: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 500}},
+		{ID: "b", Name: "merge", Estimate: second, Resources: corral.Resources{CPUs: 1}},
+	}
+	return w
+}
+
+// TestWork: a task is planned with its estimate in whole milliseconds, and one without with the fallback.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ estimate, fallback, want time.Duration }{
+		{time.Minute, 0, time.Minute}, {time.Minute, time.Second, time.Minute}, {0, time.Second, time.Second},
+	} {
+		work, _, err := provision.Work(pair(t, tc.estimate), provision.Experience{Fallback: tc.fallback})
+		want := plan.Work{Name: "pair", Tasks: []plan.Task{
+			{ID: "a", Kind: "align", Runtime: 90 * time.Second, Needs: corral.Resources{CPUs: 2, MemoryMiB: 100, GPUs: 1, DiskMiB: 500}},
+			{ID: "b", Kind: "merge", Runtime: tc.want, Needs: corral.Resources{CPUs: 1}},
+		}}
+		if diff := cmp.Diff(want, work); diff != "" || err != nil {
+			t.Errorf("estimate %s, fallback %s: %v (-want +got):\n%s", tc.estimate, tc.fallback, err, diff)
+		}
+	}
+	fast := pair(t, 0)
+	fast.Tasks[1].Execution = workflow.Execution{Worker: "n1"}
+	if work, _, err := provision.Work(fast, provision.Experience{Fallback: time.Minute}); err != nil || work.Tasks[1].Runtime != 0 {
+		t.Errorf("too fast for the clock: %+v, %v, want a runtime of 0", work.Tasks[1], err)
+	}
+	_, _, err := provision.Work(pair(t, 0), provision.Experience{})
+	if p := api.ProblemOf(err); err == nil || p.Kind != corral.Unsatisfiable || p.Place != "task b" ||
+		!strings.Contains(p.Detail, "--default-runtime") {
+		t.Errorf("without an estimate: %v, want it to name task b and --default-runtime", err)
+	}
+}
+
+// TestCluster: HTCondor takes longer from a task to the next than the embedded dispatcher, and starts fewer a second.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	embedded, condor := provision.Cluster(corral.Embedded, false), provision.Cluster(corral.Condor, false)
+	if embedded.Hop <= 0 || condor.Hop <= embedded.Hop || condor.Rate <= 0 || embedded.Rate <= condor.Rate {
+		t.Errorf("embedded %+v, condor %+v", embedded, condor)
+	}
+}
+
+// TestGlideins: a pilot becomes a request for what it is; one that is not due at once has its time.
+func TestGlideins(t *testing.T) {
+	t.Parallel()
+	p := &plan.Plan{Pilots: []plan.Pilot{
+		{Site: "local", Hosts: 1, CPUs: 2, MemoryMiB: 100, Walltime: hour},
+		{Site: "hpc", Queue: "short", Hosts: 3, CPUs: 8, GPUs: 1, Walltime: 10 * minute, Submit: minute / 2, Start: minute},
+	}}
+	row := corral.Plan{ID: 7, ClusterName: "mine", BeganAt: now}
+	want := []api.NewGlidein{
+		{Site: "local", Cluster: "mine", Hosts: 1, CPUs: 2, MemoryMiB: 100, Walltime: hour, Idle: minute,
+			Labels: map[string]string{"plan": "7", "pilot": "0"}},
+		{Site: "hpc", Cluster: "mine", Hosts: 3, CPUs: 8, GPUs: 1, Walltime: 10 * minute, Idle: minute,
+			BatchOptions: corral.BatchOptions{Queue: "short"}, NotBefore: now.Add(30 * time.Second),
+			Labels: map[string]string{"plan": "7", "pilot": "1"}},
+	}
+	if diff := cmp.Diff(want, provision.Requests(row, p.Pilots, 0)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := provision.Requests(row, nil, 0); len(got) != 0 {
+		t.Errorf("a plan without pilots asks for %v", got)
+	}
+}
+
+// TestMachineBehindSSHIsNoQueue: pilots of a site without a batch system name no queue, whatever its machine is called.
+func TestMachineBehindSSHIsNoQueue(t *testing.T) {
+	t.Parallel()
+	f := provision.Facts{Site: corral.Site{Name: "far", Batch: corral.ForkBatch, State: corral.SiteReady},
+		Machine: corral.SiteQueue{Name: "node7", CPUs: 4}}
+	sites, _ := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
+	if len(sites) != 1 || sites[0].Queue != "" || sites[0].CPUs != 4 {
+		t.Errorf("%+v, want one machine of 4 cpus, and no queue that a pilot could name", sites)
+	}
+}

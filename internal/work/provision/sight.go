@@ -1,0 +1,371 @@
+package provision
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/hedging"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner/revision"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/clustering"
+)
+
+// A sight is all that corrald knows of a plan and its run at an instant.
+type sight struct {
+	underway
+	promise
+	now      time.Time
+	flow     *workflow.Workflow
+	progress []execution.Progress
+	workers  []corral.Worker // of the plan's cluster
+
+	cluster   corral.Cluster
+	facts     []Facts
+	glideins  []corral.Glidein // of the plan, with their attempts; DELETED ones, too
+	others    []corral.Glidein // of the cluster
+	transfers Transfers        // by which the plan was made
+	ours      string           // id of a plan whose workers are among the others; empty: those of none are
+	revisions []corral.Revision
+}
+
+// read reads what the store knows. Workers of an HTCondor pool may need a package that not every site has: such a plan
+// stays at the sites that it has pilots at.
+func (s *sight) read(tx *store.Tx, machine corral.SiteQueue) (err error) {
+	if s.cluster, err = tx.Cluster(s.plan.Cluster); err != nil {
+		return err
+	}
+	s.glideins, err = tx.Glideins(store.GlideinFilter{Filter: store.Filter{All: true}, Labels: labelled(s.plan)})
+	if err != nil {
+		return err
+	}
+	s.others, err = tx.Glideins(store.GlideinFilter{Cluster: s.plan.Cluster, Live: true, InBrief: true})
+	if err != nil {
+		return err
+	}
+	if s.revisions, err = tx.Revisions(s.plan.ID, store.Page{}); err != nil {
+		return err
+	}
+	sites, err := tx.Sites(store.Filter{})
+	for _, site := range sites {
+		if err != nil {
+			return err
+		}
+		at := slices.ContainsFunc(s.glideins, func(g corral.Glidein) bool { return g.Site == site.ID })
+		if !at && (s.cluster.Kind == corral.Condor || !s.asksFor(site)) {
+			continue
+		}
+		f, err := ReadFacts(tx, site, machine, s.plan.ID)
+		if err != nil {
+			return err
+		}
+		s.facts = append(s.facts, f)
+	}
+	return err
+}
+
+// asksFor reports whether the plan is for a site. One that has the name of a site that the plan is for is another one.
+func (s *sight) asksFor(site corral.Site) bool {
+	asked := s.document.Asked.Sites
+	return len(asked) == 0 || slices.Contains(asked, site.Name) && s.plan.Sites[site.Name] == site.ID
+}
+
+// at are the sites that pilots may be asked for at, by the names by which a decision calls them.
+func (s *sight) at() map[string]corral.SiteID {
+	all := map[string]corral.SiteID{}
+	for _, f := range s.facts {
+		all[f.Site.Name] = f.Site.ID
+	}
+	return all
+}
+
+// sites returns the sites that pilots may be asked for at, as the plan was made for them, and why others are left out:
+// what costs something else cannot be added up with the plan.
+func (s *sight) sites() (all []plan.Site, without []string) {
+	share := cmp.Or(s.document.Goal.Confidence, 0.5)
+	facts := slices.DeleteFunc(slices.Clone(s.facts), func(f Facts) bool { return !s.asksFor(f.Site) })
+	all, _ = Sites(facts, CautionOf(s.document.Goal, share), s.now)
+	Join(all, clusterOf(s.cluster.Kind, s.run.Options.Stream, s.document))
+	_, _ = WhatIf(all, s.document.Asked.WhatIf) // it was read when the plan was made
+	for i := range all {
+		all[i].Speed = s.document.SpeedAt(all[i].Name)
+	}
+	unit := s.document.Cost.Unit
+	all = slices.DeleteFunc(all, func(site plan.Site) bool {
+		other := site.Tariff.Rate.Unit
+		if other == unit {
+			return false
+		}
+		without = append(without, fmt.Sprintf("site %s: its price is in %s, the plan's in %s", site.Name, other, unit))
+		return true
+	})
+	return all, slices.Compact(without) // a site may have several queues
+}
+
+// tariff is what a site charges, as the plan reckons.
+func (s *sight) tariff(name string) plan.Tariff {
+	i := slices.IndexFunc(s.facts, func(f Facts) bool { return f.Site.Name == name })
+	if i < 0 {
+		return plan.CoreHours
+	}
+	var at plan.Site
+	s.facts[i].charge(&at)
+	sites := []plan.Site{at}
+	_, _ = WhatIf(sites, s.document.Asked.WhatIf)
+	return sites[0].Tariff
+}
+
+// busy says which glideins have a worker with a task.
+func (s sight) busy() map[corral.GlideinID]bool {
+	busy := map[corral.GlideinID]bool{}
+	for _, w := range s.workers {
+		if w.RunningTasks > 0 || w.CPUsFree < w.CPUs {
+			busy[w.Glidein] = true
+		}
+	}
+	return busy
+}
+
+// since is an instant as the plan counts.
+func (s sight) since(at time.Time) time.Duration { return at.Sub(s.plan.BeganAt) }
+
+// The time that a pilot still holds its hosts after it was told to go at once: until the order has reached it, its
+// tasks are killed and its job is gone from the queue.
+const (
+	graceHere  = 2 * time.Second
+	graceThere = 15 * time.Second
+)
+
+// view makes of it what a decision reads.
+func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) {
+	document := s.document
+	v := revision.View{Now: s.since(s.now).Round(time.Millisecond), Goal: document.Goal,
+		Promise: time.Duration(document.Makespan), Before: s.before(), Grace: graceHere}
+	v.Shape = document.Asked.Shape
+	v.Problem.Sites, v.Without = s.sites()
+	v.Problem.Cluster = clusterOf(s.cluster.Kind, s.run.Options.Stream, document)
+	s.transfers = assumedTransfers(document)
+	work, _, err := Work(s.flow, Experience{Fallback: cmp.Or(time.Duration(s.run.Options.DefaultRuntime), time.Minute)})
+	if err != nil {
+		return v, err
+	}
+	for _, f := range s.facts {
+		if f.Site.Batch != corral.ForkBatch {
+			v.Grace = graceThere
+		}
+	}
+	v.Problem.Work = s.asPlanned(work)
+	v.Problem.Cluster = ofTask(v.Problem, s.run.Options.Clustering)
+	of := map[corral.GlideinID]int{}
+	second := hedging.Uncounted(s.glideins)
+	for _, g := range s.glideins {
+		q, ok := s.pilot(g, v.Problem, idle)
+		if !ok || second[g.ID] {
+			continue
+		}
+		before, follows := of[g.Follows]
+		follows = follows && v.Pilots[before].Phase != revision.Gone // it holds nothing that the other one does not
+		of[g.ID] = len(v.Pilots)
+		v.Pilots = append(v.Pilots, q)
+		for i := range v.Problem.Sites {
+			if v.Problem.Sites[i].Name == g.SiteName && !follows {
+				take(&v.Problem.Sites[i], q)
+			}
+		}
+	}
+	s.tasks(&v, of)
+	s.transfers.Carry(&v.Problem)
+	return v, nil
+}
+
+// take leaves of what a site gives what it does beyond a pilot. One that was submitted is in the site's load already,
+// which counts pilots, not cpus.
+func take(site *plan.Site, q revision.Pilot) {
+	if q.Phase != revision.Gone {
+		site.CPUs = max(0, site.CPUs-q.HeldCPUs())
+	}
+	if q.Phase == revision.Planned && site.Pilots < plan.Unlimited {
+		site.Pilots = max(0, site.Pilots-1)
+	}
+}
+
+// clusterOf is what the plan was made with: what was learned of the cluster by then, if its document says so.
+func clusterOf(kind corral.ClusterKind, streamed bool, document plan.Plan) plan.Cluster {
+	if a := document.Assumed; a != nil {
+		return a.Cluster()
+	}
+	return Cluster(kind, streamed)
+}
+
+// ofTask is the cluster as it is for each task where tasks are clustered: of a job's hop each has a share. A revision
+// looks at tasks, of which some of a job may be done.
+func ofTask(p plan.Problem, how string) plan.Cluster {
+	c, err := clustering.Parse(how)
+	jobs := len(p.Work.Jobs(c))
+	if err != nil || jobs == 0 {
+		return p.Cluster
+	}
+	share := func(d time.Duration) time.Duration {
+		return d * time.Duration(jobs) / time.Duration(len(p.Work.Tasks))
+	}
+	of := p.Cluster
+	of.Hop, of.Reuse = share(of.Hop), share(of.Reuse)
+	return of
+}
+
+// asPlanned gives tasks the estimates that the plan was made with.
+func (p promise) asPlanned(work plan.Work) plan.Work {
+	for i, t := range work.Tasks {
+		if d, ok := p.runtimes[t.ID]; ok {
+			work.Tasks[i].Runtime = d
+		}
+	}
+	return work
+}
+
+// before sums up the revisions that there are.
+func (s sight) before() (b revision.Before) {
+	for _, r := range s.revisions {
+		b.Number = r.Number
+		if len(r.Added) > 0 || slices.ContainsFunc(r.Dropped, func(c corral.PilotChange) bool {
+			return c.Why != string(revision.Workless) // no decision has to wait until that shows
+		}) {
+			b.At = s.since(r.At)
+		}
+		b.Limited = len(r.Added) == 0 && (b.Limited || r.News == string(revision.Limited) || late(r))
+		switch revision.News(r.News) {
+		case revision.Late:
+			b.Late = true
+		case revision.InTime:
+			b.Late = false
+		case revision.Broke:
+			b.Broke = true
+		}
+	}
+	return b
+}
+
+// late reports whether a revision says that the deadline will be missed because of limits: it has one piece of news.
+func late(r corral.Revision) bool { return r.News == string(revision.Late) && len(r.Limits) > 0 }
+
+// pilot is a glidein of the plan as a decision sees it; ok is false if it has no number: then a person asked for it.
+func (s sight) pilot(g corral.Glidein, p plan.Problem, idle map[corral.GlideinID]time.Time) (revision.Pilot, bool) {
+	number, err := strconv.Atoi(g.Labels["pilot"])
+	q := revision.Pilot{Number: number, Began: -1, Ended: -1, Keep: plan.Unbounded, Tariff: s.tariff(g.SiteName),
+		Pace:      plan.Pace{Speed: s.document.SpeedAt(g.SiteName), Transfer: s.transfers[g.SiteName]},
+		Cancelled: g.Asked == corral.AskCancel,
+		Pilot: plan.Pilot{Site: g.SiteName, Queue: g.Queue, Hosts: g.Hosts, CPUs: g.CPUs, MemoryMiB: g.MemoryMiB,
+			GPUs: g.GPUs, Walltime: g.Walltime}}
+	q.Host = corral.Resources{
+		CPUs: g.CPUs, MemoryMiB: request.OrUnlimited(g.MemoryMiB), GPUs: g.GPUs, DiskMiB: plan.Unlimited,
+	}
+	if g.Idle > 0 {
+		q.Keep = time.Duration(g.Idle)
+	}
+	if site := p.Site(g.SiteName, g.Queue); site != nil {
+		q.Overhead, q.Margin = site.Overhead, site.Margin
+		q.Wait = site.Wait(plan.Shape{Hosts: g.Hosts, Host: q.Host, Walltime: time.Duration(g.Walltime)})
+	}
+	q.Submit = corral.Seconds(max(0, s.since(g.CreatedAt)))
+	if !g.NotBefore.IsZero() {
+		q.Submit = corral.Seconds(max(0, s.since(g.NotBefore)))
+	}
+	s.phase(&q, g)
+	if since, ok := idle[g.ID]; ok && q.Phase == revision.Working {
+		q.Idle = max(0, s.now.Sub(since))
+	}
+	return q, err == nil
+}
+
+// phase says how far a pilot is, by its glidein's last attempt.
+func (s sight) phase(q *revision.Pilot, g corral.Glidein) {
+	if len(g.Attempts) > 0 {
+		a := g.Attempts[len(g.Attempts)-1]
+		if !a.SubmittedAt.IsZero() {
+			q.Submit, q.Phase = corral.Seconds(max(0, s.since(a.SubmittedAt))), revision.Queued
+		}
+		if !a.StartedAt.IsZero() {
+			q.Began, q.Phase = max(0, s.since(a.StartedAt)), revision.Booting
+		}
+		if a.Workers > 0 {
+			q.Phase = revision.Working
+		}
+		if !a.Live() {
+			q.Ended, q.Phase = s.since(a.EndedAt), revision.Gone
+		}
+	}
+	switch {
+	case g.State.Terminal():
+		q.Phase = revision.Gone
+		q.Ended = max(q.Ended, q.Began)
+	case g.Asked != corral.AskNothing && q.Phase < revision.Booting:
+		q.Phase = revision.Gone
+	case g.Asked != corral.AskNothing && q.Phase < revision.Gone:
+		q.Phase = revision.Leaving
+	}
+}
+
+// tasks fills in how far the tasks are.
+func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
+	where := make(map[string]corral.Worker, len(s.workers))
+	hosts := map[corral.GlideinID]int{} // :: glidein → hosts of it that were numbered
+	number := make(map[string]int, len(s.workers))
+	for _, w := range s.workers {
+		where[w.ID] = w
+		number[w.ID] = hosts[w.Glidein]
+		hosts[w.Glidein]++
+	}
+	others, at := present(s.others, s.workers, s.ours, s.now)
+	for k := range others {
+		others[k].Speed = s.document.SpeedAt(others[k].Site)
+	}
+	sites := s.whereabouts()
+	v.Problem.Present = others
+	v.Tasks = make([]revision.Task, len(s.progress))
+	for i, p := range s.progress {
+		t := revision.Task{State: p.State, Pilot: -1,
+			Took: s.document.SpeedAt(sites[attemptOf(p.Worker)]).Runtime(p.Took)}
+		if w, ok := where[jobfiles.OnGlidein(p.Worker)]; ok && p.State == corral.TaskRunning {
+			t.Since = s.since(p.Since)
+			if k, ours := of[w.Glidein]; ours {
+				t.Pilot, t.Host = k, number[w.ID]
+			} else if k, there := at[w.ID]; there {
+				t.Pilot = len(v.Pilots) + k
+				room := &others[k].Host // without what it has of others
+				room.CPUs = min(w.CPUs, room.CPUs+v.Problem.Work.Tasks[i].Needs.CPUs)
+			}
+		}
+		v.Tasks[i] = t
+	}
+}
+
+// whereabouts says at which site each attempt is, or was, that tasks of the run may have run on, by its tag.
+func (s sight) whereabouts() map[string]string {
+	sites := map[string]string{}
+	if s.document.Assumed == nil || len(s.document.Assumed.Speeds) == 0 {
+		return sites // it does not matter
+	}
+	for _, list := range [][]corral.Glidein{s.glideins, s.others} {
+		for _, g := range list {
+			for _, a := range g.Attempts {
+				sites[a.Tag] = g.SiteName
+			}
+		}
+	}
+	return sites
+}
+
+// attemptOf is the tag of the attempt that a worker is of.
+func attemptOf(worker string) string {
+	tag, _, _ := strings.Cut(worker, "/")
+	return tag
+}

@@ -1,0 +1,91 @@
+package provision
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+// alikeSpeed is how near to the fastest hosts others must be to count as fast: by how much tasks differ by chance.
+const alikeSpeed = 0.9
+
+// Speeds says how fast the hosts of sites are, as profiles tell that have tasks of the same kinds at several of them:
+// the profile that was asked for, or else the earlier runs. Nil: nothing is known of these sites, or all hosts are as
+// fast. Hosts of other sites count as well: what was measured there is normalised, whichever site is planned for.
+func Speeds(x Experience, sites []string) profile.Speeds {
+	for _, p := range []*profile.Profile{x.Given, x.Earlier} {
+		if p == nil {
+			continue
+		}
+		speeds := p.Speeds()
+		known := slices.ContainsFunc(sites, func(site string) bool {
+			return speeds[profile.SiteHosts(site)].Shared > 0
+		})
+		switch {
+		case known && differ(speeds):
+			return speeds
+		case known:
+			return nil
+		}
+	}
+	return nil
+}
+
+// differ reports whether hosts differ by more than chance does.
+func differ(speeds profile.Speeds) bool {
+	low, high := 1.0, 1.0 // the reference
+	for _, s := range speeds {
+		low, high = min(low, s.Factor), max(high, s.Factor)
+	}
+	return low < alikeSpeed*high
+}
+
+// Pace puts the speeds of sites into a problem, whose runtimes are for the reference of the speeds, and says what they
+// come to. A site of which nothing is known is as fast as the reference.
+func Pace(p *plan.Problem, speeds profile.Speeds) (said []string) {
+	if len(speeds) == 0 {
+		return nil
+	}
+	factor := func(site string) float64 { return cmp.Or(speeds[profile.SiteHosts(site)].Factor, 1) }
+	top := 0.0
+	for _, s := range p.Sites {
+		top = max(top, factor(s.Name))
+	}
+	for _, q := range p.Present {
+		top = max(top, factor(q.Site))
+	}
+	for i := range p.Work.Tasks {
+		t := &p.Work.Tasks[i]
+		t.Runtime = time.Duration(float64(t.Runtime) / top).Round(time.Millisecond)
+	}
+	speed := func(site string) plan.Speed {
+		if f := factor(site); f < top {
+			return plan.Speed(f / top)
+		}
+		return 0
+	}
+	for i := range p.Sites {
+		p.Sites[i].Speed = speed(p.Sites[i].Name)
+	}
+	for i := range p.Present {
+		p.Present[i].Speed = speed(p.Present[i].Site)
+	}
+	return compared(p.Sites, speeds)
+}
+
+// compared says how long tasks take at sites, beside the hosts on which most of them were measured.
+func compared(sites []plan.Site, speeds profile.Speeds) (said []string) {
+	for i, s := range sites {
+		known, ok := speeds[profile.SiteHosts(s.Name)]
+		if !ok || i > 0 && sites[i-1].Name == s.Name || known.Factor == 1 { // another queue, or the reference itself
+			continue
+		}
+		said = append(said, fmt.Sprintf("at site %s tasks are taken to need %.2f × their estimates, as learned from "+
+			"%s that ran elsewhere, too", s.Name, 1/known.Factor, counted(known.Shared, "kind")))
+	}
+	return said
+}

@@ -1,0 +1,113 @@
+package provision
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// waits answers with the waits of like shapes: those of the queue with at least half and at most twice as many cpus,
+// else all of the queue; none are known without records. What was asked for once is kept, because simulations ask for
+// each pilot of each outcome, from several goroutines.
+func (f Facts) waits(queue string, c Caution, now time.Time) plan.Waits {
+	here := queueing.In(queue, f.Waits)
+	if len(here) == 0 {
+		return nil
+	}
+	var mu sync.Mutex
+	known := map[int]plan.Spread{} // :: cpus → waits; guarded by mu
+	return func(shape plan.Shape, share float64) time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		cpus := shape.Hosts * shape.Host.CPUs
+		spread, ok := known[cpus]
+		if !ok {
+			spread = spreadOf(c.like(here, cpus), c, now)
+			known[cpus] = spread
+		}
+		return spread.At(share)
+	}
+}
+
+// assumed is the wait that a share does not exceed; none where nothing is known.
+func assumed(of plan.Waits, share float64) plan.Wait {
+	return func(shape plan.Shape) time.Duration {
+		if of == nil {
+			return 0
+		}
+		return of(shape, share)
+	}
+}
+
+// like returns the waits of pilots with at least half and at most twice so many cpus; all if there are none, or too few
+// for a bound where one is asked for.
+func (c Caution) like(waits []corral.Wait, cpus int) []corral.Wait {
+	near := queueing.Near(cpus, waits)
+	if len(near) == 0 || c.Bound && !c.bounds(near) {
+		return waits
+	}
+	return near
+}
+
+// bounds reports whether the waits are enough for a bound.
+func (c Caution) bounds(waits []corral.Wait) bool {
+	return queueing.BoundRests(waits, c.Share) >= queueing.BoundNeeds(c.Share)
+}
+
+// A Caution is what is assumed of waits, and of the times that pilots take to start up.
+type Caution struct {
+	Share float64 // of them does not exceed what is planned with
+	Bound bool    // waits are bounds, which the true quantiles hardly exceed, and not estimates, which they may
+}
+
+// CautionOf returns what plans for a goal assume, of which a share is planned with: a plan that promises a confidence
+// rests on bounds.
+func CautionOf(goal plan.Goal, share float64) Caution { return Caution{share, goal.Confidence > 0} }
+
+// spreadOf is how waits are spread. Of those that have not ended yet it is known that they are longer than so far: the
+// longest quantiles may be longer in truth than what is known of them.
+func spreadOf(waits []corral.Wait, c Caution, now time.Time) plan.Spread {
+	quantile := queueing.Quantile
+	if c.Bound {
+		quantile = queueing.Bound
+	}
+	return c.ascending(plan.NewSpread(func(share float64) time.Duration {
+		return time.Duration(quantile(waits, share, now).Wait).Round(time.Millisecond)
+	}))
+}
+
+// ascending has quantiles ascend, as estimates do. Bounds need not: that of a larger share rests on more waits, and
+// those may be shorter. What is planned with stays; of a larger share the longest bound so far counts, and of a smaller
+// one the shortest from there, because what bounds a quantile bounds those below it.
+func (c Caution) ascending(s plan.Spread) plan.Spread {
+	planned := int(c.Share * float64(len(s)-1))
+	for i := planned + 1; i < len(s); i++ {
+		s[i] = max(s[i], s[i-1])
+	}
+	for i := planned - 1; i >= 0; i-- {
+		s[i] = min(s[i], s[i+1])
+	}
+	return s
+}
+
+// fewWaits says, for the reasons of a plan that rests on bounds, that a queue has seen too few waits for one.
+func (f Facts) fewWaits(c Caution, queue string) []string {
+	here := queueing.In(queue, f.Waits)
+	if !c.Bound || len(f.Waits) == 0 || c.bounds(here) {
+		return nil
+	}
+	where := "at site " + f.Site.Name
+	if queue != "" {
+		where = "in queue " + queue + " " + where
+	}
+	if len(here) == 0 {
+		return []string{fmt.Sprintf("no wait %s is known yet: none is assumed", where)}
+	}
+	return []string{fmt.Sprintf("%s ended with a start %s: "+
+		"for a bound that a share of %g does not exceed it takes %d; the longest wait that was seen stands for it",
+		counted(queueing.BoundRests(here, c.Share), "wait"), where, c.Share, queueing.BoundNeeds(c.Share))}
+}

@@ -1,0 +1,71 @@
+package provision
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+)
+
+// WhatIf changes sites to what is to be planned with instead of what is known of them, and says so. The wait and
+// the start-up that --overhead stands for are counted as held: what is planned for costs as much at least.
+//
+// What is left of an allocation is in the unit of the site's own price: for a price in another unit it does not count.
+func WhatIf(sites []plan.Site, in plan.WhatIf) (said []string, err error) {
+	asked, err := cost.ParseTariff(in.Price, in.Billing)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sites {
+		s := &sites[i]
+		before := s.Tariff
+		if s.Tariff = assume(before, asked, in); s.Tariff.Rate.Unit != before.Rate.Unit && s.Left != nil {
+			said = append(said, fmt.Sprintf("what is left of the allocation at site %s, %s, does not count at a "+
+				"price in %s", s.Name, cost.Amount{Money: *s.Left, Unit: before.Rate.Unit}, asked.Rate.Unit))
+			s.Left = nil
+		}
+		if in.Overhead != nil {
+			s.Overhead = time.Duration(*in.Overhead).Round(time.Millisecond)
+			s.Wait, s.Waits = func(plan.Shape) time.Duration { return 0 }, nil
+		}
+	}
+	for _, given := range []struct{ what, value string }{{"the price", in.Price}, {"billing by", in.Billing}} {
+		if given.value != "" {
+			said = append(said, fmt.Sprintf("%s %s is assumed, as asked", given.what, given.value))
+		}
+	}
+	if in.Overhead != nil {
+		said = append(said, fmt.Sprintf("%s of start-up, and no wait, is assumed of every pilot, as asked",
+			*in.Overhead))
+	}
+	return said, nil
+}
+
+// assume returns a tariff with those parts of asked that were asked for.
+func assume(t plan.Tariff, asked cost.Tariff, in plan.WhatIf) plan.Tariff {
+	if in.Price != "" {
+		t.Rate = asked.Rate
+	}
+	if in.Billing != "" {
+		t.Billing = asked.Billing
+	}
+	return t
+}
+
+// SameUnit refuses sites whose prices are in several units, which no plan can add up, and a budget in another one.
+func SameUnit(sites []plan.Site, budget *cost.Amount) error {
+	for _, s := range sites {
+		if first := sites[0]; s.Tariff.Rate.Unit != first.Tariff.Rate.Unit {
+			return corral.ErrorAt(corral.Invalid, "sites", "the price of site %s is in %s, that of site %s in %s: "+
+				"plan for some of them (--site), or with one price (--price)", first.Name, first.Tariff.Rate.Unit,
+				s.Name, s.Tariff.Rate.Unit)
+		}
+		if unit := s.Tariff.Rate.Unit; budget != nil && budget.Unit != unit {
+			return corral.ErrorAt(corral.Invalid, "budget", "%s is in %s, and the price of site %s, %s, in %s", *budget,
+				budget.Unit, s.Name, s.Tariff.Rate, unit)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package request
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/workflow/clustering"
+)
+
+// CheckPlan reports what is wrong with a request for a plan, and gives its goal the objective that it left out: to
+// meet a deadline costs as little as possible, a budget is for ending soon, and without either both count, the same
+// unless it says otherwise.
+func CheckPlan(in *api.NewPlan) error {
+	var k checker
+	g := &in.Goal
+	k.invalid(len(in.Workflow) == 0 && in.Run == 0, "workflow", "missing")
+	k.invalid(len(in.Workflow) > 0 && in.Run != 0, "run_id", "what is left of a run is planned for the run's own "+
+		"workflow: leave out the workflow")
+	k.invalid(in.Clustering != "" && in.Run != 0, "clustering", "the run has chosen already how its tasks become jobs")
+	k.invalid(g.Deadline < 0, "deadline_s", "%s is not a positive duration", g.Deadline)
+	if g.Budget != nil {
+		k.invalid(g.Budget.Money <= 0, "budget", "a plan costs more than nothing")
+		if _, err := cost.ParseAmount(g.Budget.String()); err != nil { // its unit is what it makes of it
+			k.keep(corral.ErrorAt(corral.Invalid, "budget", "%w", err))
+		}
+	}
+	k.invalid(math.IsNaN(g.Tradeoff) || g.Tradeoff < 0 || g.Tradeoff > 1, "tradeoff",
+		"%g is not between 0 (only the makespan counts) and 1 (only the cost)", g.Tradeoff)
+	k.invalid(math.IsNaN(g.Confidence) || g.Confidence < 0 || g.Confidence >= 1, "confidence",
+		"%g is not between 0 and 1", g.Confidence)
+	if in.NextRun != nil {
+		k.keep(CheckRun(in.NextRun.Request(*in)))
+	}
+	k.invalid(in.DefaultRuntime < 0, "default_runtime_s", "%s is negative", in.DefaultRuntime)
+	k.invalid(in.HostCPUs < 0, "host_cpus", "%d is negative", in.HostCPUs)
+	if _, err := clustering.Parse(in.Clustering); err != nil {
+		k.keep(corral.ErrorAt(corral.Invalid, "clustering", "%w", err))
+	}
+	k.sites(in.Sites)
+	checkSources(&k, "profiles", in.Profiles)
+	checkWhatIf(&k, in)
+	switch {
+	case g.Objective != "":
+		k.invalid(!slices.Contains(plan.Objectives, g.Objective), "objective", "%.40q is none of %v", g.Objective,
+			plan.Objectives)
+	case g.Deadline > 0:
+		g.Objective = plan.Cost
+	case g.Budget != nil:
+		g.Objective = plan.Makespan
+	default:
+		g.Objective, g.Tradeoff = plan.Tradeoff, cmp.Or(g.Tradeoff, 0.5)
+	}
+	k.invalid(g.Objective == plan.CPUs && g.Deadline == 0, "objective", "the fewest cpus need a deadline")
+	return k.err
+}
+
+// checkWhatIf checks what a plan is to be made by and with.
+func checkWhatIf(k *checker, in *api.NewPlan) {
+	k.invalid(in.Algorithm != "" && !slices.Contains(plan.Algorithms, in.Algorithm), "algorithm",
+		"%.40q is none of %v", in.Algorithm, plan.Algorithms)
+	tariff, err := cost.ParseTariff(in.Price, in.Billing)
+	if err == nil {
+		err = checkPeriod(tariff.Billing)
+	}
+	k.keep(err)
+	k.invalid(in.Overhead != nil && *in.Overhead < 0, "overhead_s", "%s is negative", in.Overhead)
+}

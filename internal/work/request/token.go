@@ -1,0 +1,51 @@
+package request
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+)
+
+var digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// Token returns the token that is asked for by who at now, without an id; whether who may have it made is
+// access.CheckMint's to say. Without an owner it is who's own, except that of corrald's own user, who needs none.
+func Token(in api.NewToken, who access.Caller, now time.Time) (corral.Token, error) {
+	var k checker
+	t := corral.Token{Name: in.Name, Owner: cmp.Or(in.Owner, who.Name), Role: cmp.Or(in.Role, corral.RoleUser),
+		Scopes: in.Scopes, Grants: in.Grants, Digest: in.Digest, Parent: who.Token}
+	k.name("name", in.Name)
+	k.keep(access.CheckName(t.Owner))
+	k.invalid(!slices.Contains(corral.Roles, t.Role), "role", "%.80q is none of %s", t.Role, words(corral.Roles))
+	k.invalid(!digestRule.MatchString(in.Digest), "digest",
+		"want sha256: and the 64 hexadecimal digits of the SHA-256 "+
+			"of the token's text")
+	for i, s := range in.Scopes {
+		k.invalid(!access.IsScope(s), "scopes",
+			"%.80q is none: want %s, or %s, the nouns with :%s behind them if that "+
+				"is all", s, access.ReadScope, words(access.Nouns()), access.ReadScope)
+		k.invalid(slices.Contains(in.Scopes[:i], s), "scopes", "%.80q is given twice", s)
+	}
+	for i, g := range in.Grants {
+		k.invalid(!slices.Contains(corral.Grants, g), "grants", "%.80q is none of %s", g, words(corral.Grants))
+		k.invalid(slices.Contains(in.Grants[:i], g), "grants", "%.80q is given twice", g)
+	}
+	return expiring(t, time.Duration(in.ExpiresIn), who.Until, now), k.err
+}
+
+// usualLife is how long a token is good for of which that is not said.
+const usualLife = 90 * 24 * time.Hour
+
+// expiring is a token that is good for life from now; 0: as long as usual, but no longer than the one that asks.
+func expiring(t corral.Token, life time.Duration, until, now time.Time) corral.Token {
+	t.ExpiresAt = now.Add(cmp.Or(life, usualLife)).UTC().Truncate(time.Millisecond)
+	if life == 0 && !until.IsZero() && until.Before(t.ExpiresAt) {
+		t.ExpiresAt = until
+	}
+	return t
+}

@@ -1,0 +1,90 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/retry"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
+)
+
+// finish ends a run whose tasks are all done, failed or skipped.
+func (d *driver) finish(ctx context.Context) (over bool) {
+	verdict := execution.VerdictOf(d.state.x)
+	if verdict.Status != 0 {
+		return d.end(ctx, corral.RunFail, d.state.failure(verdict, exists))
+	}
+	return d.end(ctx, corral.RunSucceed, verdict.Abort)
+}
+
+// end writes the run's last files and moves its row. It reports whether the run is over: it is not if the store
+// could not be written, which is tried again, or if the run was cancelled meanwhile.
+func (d *driver) end(ctx context.Context, move corral.RunMove, reason string) (over bool) {
+	created := d.progress.row.CreatedAt
+	report := d.state.report(created)
+	if move != corral.RunSucceed {
+		if d.rescued == "" { // the store may refuse, and be asked again
+			d.rescued = d.rescue()
+		}
+		reason += d.rescued
+	}
+	if err := d.state.writeFiles(ctx, d.progress.db, created, report); err != nil {
+		d.lg.Warn("writing the run's report", "error", err)
+	}
+	d.state.dropDone(time.Now()) // what is done is run again only while the run goes on
+	err := d.progress.end(ctx, move, reason, d.state.x, report)
+	if err == nil {
+		d.lg.Info("run is over", "move", move, "reason", reason)
+		return true
+	}
+	if corral.KindOf(err) == corral.Conflict && d.progress.row.State == corral.RunRunning {
+		d.progress.cancelled(ctx) // the only move of a running run that is not ours
+		return false
+	}
+	d.lg.Error("ending the run", "error", err)
+	retry.For(ctx, retryAfter)
+	return false
+}
+
+// writeFiles adds to the report what only the store knows, the sites to which files travelled, and leaves it, the
+// workflow as it was executed, and its profile in the run's directory. A run of which no task ran has none of them.
+func (s *state) writeFiles(ctx context.Context, of store.Owner, createdAt time.Time, report *corral.RunReport) error {
+	if report == nil {
+		return nil
+	}
+	l := layout{s.plan.dir}
+	executed := s.plan.snapshot().WithExecutions(createdAt, time.Duration(report.Makespan), s.executions())
+	sites, err := store.Read(ctx, of, func(tx *store.Tx) (map[string]string, error) { return sitesOf(tx, executed) })
+	report.Transfers = execution.Transfers(s.x, func(worker string) string { return sites[worker] })
+	text, unwritten := json.MarshalIndent(report, "", "  ")
+	if unwritten != nil {
+		return unwritten // unreachable: a report is numbers
+	}
+	return errors.Join(err,
+		os.WriteFile(l.path(reportFile), append(text, '\n'), 0o600), writeWorkflow(l.path(executedFile), executed),
+		writeProfile(l.path(profileFile), executed, sites, s.traces()), s.writeIndex(l))
+}
+
+// writeIndex writes the index of a run that is over. An open run, whose index would lack what was added, has none.
+func (s *state) writeIndex(l layout) error {
+	if s.plan.grown != nil {
+		return nil
+	}
+	return indexOf(s).write(l)
+}
+
+// writeWorkflow writes a workflow in place of what is there.
+func writeWorkflow(path string, flow *workflow.Workflow) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(wfformat.Write(f, flow), f.Close())
+}

@@ -1,0 +1,200 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/embedded/parcel"
+	"github.com/corral-pilot/corral/internal/kit/atomicfile"
+	"github.com/corral-pilot/corral/internal/work/reuse"
+)
+
+// A layout is a run's directory D. Everything in it is ours or the run's tasks'; what lies there besides is never
+// touched. From before its first file until the run is started a marker stands in it, by which a corrald that was
+// started again knows what another one left half made.
+type layout struct{ dir string }
+
+const (
+	workflowFile = "workflow.json"
+	executedFile = "workflow-executed.json"
+	reportFile   = "report.json"
+	profileFile  = "profile.json"
+	journalFile  = "journal"
+	indexFile    = "tasks.index" // once the run is over
+	markerFile   = ".unfinished" // from before the first file until the run is started
+)
+
+func (l layout) path(name string) string { return filepath.Join(l.dir, name) }
+
+// attempt returns the directory of an attempt at a task.
+func (l layout) attempt(task string, number int) string {
+	return filepath.Join(l.dir, executor.TasksDir, fmt.Sprintf("%s.%d", task, number))
+}
+
+// script returns the file of what the last try of a unit's script printed.
+func (l layout) script(unit string, post bool) string {
+	kind := ".pre"
+	if post {
+		kind = ".post"
+	}
+	return filepath.Join(l.dir, scriptDir, unit+kind)
+}
+
+// create makes the directory with the workflow and links to its own inputs. D must be new or empty. If
+// it fails nothing of ours is left.
+func (l layout) create(workflow []byte, links []link) error {
+	if err := l.claim(); err != nil {
+		return err
+	}
+	if err := l.fill(workflow, links); err != nil {
+		return errors.Join(corral.ErrorAt(corral.Failed, "dir", "making the run's directory: %w", err), l.remove())
+	}
+	return nil
+}
+
+// claim makes D, or makes sure that it is empty, and marks it.
+func (l layout) claim() error {
+	err := os.MkdirAll(l.dir, 0o700)
+	if err != nil {
+		return corral.ErrorAt(corral.Invalid, "dir", "making the run's directory: %w", err)
+	}
+	if err := l.free(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.path(markerFile), nil, 0o600); err != nil {
+		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)
+	}
+	return nil
+}
+
+// free reports why D cannot be a run's: it is not empty, or cannot be made or written to. It makes nothing.
+func (l layout) free() error {
+	at := l.dir
+	entries, err := os.ReadDir(at)
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) { // it will be made, in the nearest that there is
+		at = filepath.Dir(at)
+		_, err = os.Stat(at)
+	}
+	if err != nil {
+		return corral.ErrorAt(corral.Invalid, "dir", "%w", err)
+	}
+	if len(entries) > 0 {
+		const why = "%s is not empty: it has %s; a run needs a directory of its own"
+		return corral.ErrorAt(corral.Invalid, "dir", why, l.dir, entries[0].Name())
+	}
+	const writeAndSearch = 0o3 // W_OK and X_OK of access(2)
+	if err := syscall.Access(at, writeAndSearch); err != nil {
+		return corral.ErrorAt(corral.Invalid, "dir", "%s: nothing can be made in it: %w", at, err)
+	}
+	return nil
+}
+
+// fill makes what a run needs in its directory. The workflow comes last: without it a directory is not taken for a
+// run's.
+func (l layout) fill(workflow []byte, links []link) error {
+	for _, dir := range []string{executor.DataDir, executor.TasksDir} {
+		if err := os.Mkdir(l.path(dir), 0o700); err != nil {
+			return err
+		}
+	}
+	for _, k := range links {
+		name := filepath.Join(l.dir, executor.DataDir, k.name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := os.Symlink(k.source, name); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(l.path(workflowFile), workflow, 0o600)
+}
+
+// unfinished reports whether D carries the marker.
+func (l layout) unfinished() bool {
+	_, err := os.Lstat(l.path(markerFile))
+	return err == nil
+}
+
+// finish removes the marker: the run is known.
+func (l layout) finish() error {
+	if err := os.Remove(l.path(markerFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the marker of an unfinished run directory: %w", err)
+	}
+	return nil
+}
+
+// remove deletes what is the run's, the workflow and the marker last, and D itself if nothing else is in it. To repeat
+// it is safe; so is a D that is gone.
+func (l layout) remove() error {
+	names := []string{executedFile, reportFile, profileFile, reuse.OriginFile, executor.DataDir, executor.TasksDir,
+		executor.OriginalsDir, journalFile, indexFile, parcel.SpoolDir, scriptDir}
+	there, err := l.names()
+	if err != nil {
+		return err
+	}
+	for _, name := range there {
+		if strings.HasPrefix(name, journalFile+".bad-") {
+			names = append(names, name)
+		}
+	}
+	for _, name := range append(names, workflowFile, markerFile) {
+		if err := atomicfile.RemoveAll(l.path(name)); err != nil {
+			return fmt.Errorf("removing the run's directory: %w", err)
+		}
+	}
+	_ = os.Remove(l.dir) // not empty: it has something that is not ours
+	return nil
+}
+
+// purge removes D with all that is the run's, and says what became of it. A D without the run's workflow, or with data
+// but without tasks, which go later, has been given to something else since, and its data are not the run's.
+func (l layout) purge() (became string, err error) {
+	names, err := l.names()
+	if err != nil { // a file, say, where the directory was
+		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
+	}
+	lacks := func(name string) bool { return !slices.Contains(names, name) }
+	const another = "its directory stays: %s has no %s, so it is not taken for the run's"
+	switch {
+	case len(names) > 0 && lacks(workflowFile):
+		return fmt.Sprintf(another, l.dir, workflowFile), nil
+	case !lacks(executor.DataDir) && lacks(executor.TasksDir):
+		return fmt.Sprintf(another, l.dir, executor.TasksDir), nil
+	}
+	if err := l.remove(); err != nil {
+		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
+	}
+	switch names, err := l.names(); {
+	case err != nil:
+		return "", corral.ErrorAt(corral.Failed, "dir", "%w", err)
+	case len(names) == 1:
+		return fmt.Sprintf("its directory stays: %s has %s, which is not the run's", l.dir, names[0]), nil
+	case len(names) > 1:
+		const more = "its directory stays: %s has %s and %d more, which are not the run's"
+		return fmt.Sprintf(more, l.dir, names[0], len(names)-1), nil
+	}
+	return "its directory was deleted", nil
+}
+
+// names lists what is in D, nothing if there is none.
+func (l layout) names() (names []string, err error) {
+	entries, err := os.ReadDir(l.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+// A link is one of the workflow's own inputs: its name below D/data, and the file it stands for.
+type link struct{ name, source string }

@@ -1,0 +1,263 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/formats/wfformat"
+)
+
+// A plan is what never changes of a run: its workflow, where it runs, and what decisions need of both.
+type plan struct {
+	run  corral.RunID
+	dir  string
+	mark string // of dir, for workers on machines that have something else under its name
+	pack bool   // tasks that are done and made nothing leave no directory
+	flow *workflow.Workflow
+	spec execution.Spec
+
+	care  execution.Care // of all tasks
+	grown *grown         // nil: nothing is added
+}
+
+// shortest is what a task is assumed to take of which 0 was measured.
+const shortest = time.Millisecond
+
+// newPlan reads the workflow and works out the plan: what the decisions need of it, with the options of the run for
+// what a task leaves open. Errors are Invalid and name their place, but for the end of ctx.
+func newPlan(ctx context.Context, name string, document []byte, o corral.RunOptions) (*plan, error) {
+	if o.Open {
+		return newOpenPlan(name, o)
+	}
+	flow, _, err := wfformat.Read(ctx, bytes.NewReader(document), name, workflow.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(flow.Runnable(), flow.Schedulable()); err != nil {
+		return nil, err
+	}
+	how, err := clustering.Parse(o.Clustering)
+	if err != nil {
+		return nil, err
+	}
+	spec := execution.Spec{Graph: flow.Graph, Tasks: make([]execution.TaskSpec, len(flow.Tasks))}
+	done := flow.DoneBefore()
+	for i, estimate := range flow.Estimates(time.Duration(o.DefaultRuntime)) {
+		t := &flow.Tasks[i]
+		_, given := t.Estimated()
+		estimate = max(estimate, shortest)
+		retries := o.Retries
+		if t.Retries != nil {
+			retries = *t.Retries
+		}
+		spec.Tasks[i] = execution.TaskSpec{
+			ID: t.ID, CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB,
+			Estimate: estimate, Usual: !given, Retries: retries, Done: done[i],
+		}
+	}
+	spec.Clusters = jobsOf(flow, spec.Tasks, how)
+	if err := addRules(&spec, flow, o); err != nil {
+		return nil, err
+	}
+	return &plan{flow: flow, spec: spec}, nil
+}
+
+// jobsOf returns the tasks that become one job each; nil if each is one.
+func jobsOf(flow *workflow.Workflow, tasks []execution.TaskSpec, how clustering.Rule) [][]int {
+	if how == (clustering.Rule{}) {
+		return nil
+	}
+	all := make([]clustering.Task, len(tasks))
+	for i := range tasks {
+		all[i] = clustering.Task{Needs: tasks[i].Needs(), Estimate: tasks[i].Estimate, Label: flow.Tasks[i].Label()}
+	}
+	return clustering.Jobs(flow.Graph, all, how)
+}
+
+// index finds a task by its id.
+func (p *plan) index(id string) (int, error) {
+	if i, ok := p.number(id); p.grown != nil && ok {
+		return i, nil
+	}
+	i := slices.IndexFunc(p.flow.Tasks, func(t workflow.Task) bool { return t.ID == id })
+	if i < 0 {
+		return 0, noTask("task", p.run, id, p.ids())
+	}
+	return i, nil
+}
+
+// ids are the ids of all tasks.
+func (p *plan) ids() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range p.flow.Tasks {
+			if !yield(p.flow.Tasks[i].ID) {
+				return
+			}
+		}
+	}
+}
+
+// noTask is the error about a task that is not among the ids of a run. It names some that begin so, as those of a node
+// with several jobs do, or else the first.
+func noTask(place string, run corral.RunID, id string, ids iter.Seq[string]) error {
+	const shown = 3
+	var like, first []string // the first of either
+	likes, all := 0, 0
+	for known := range ids {
+		if all++; all <= shown {
+			first = append(first, known)
+		}
+		if strings.HasPrefix(known, id) {
+			if likes++; likes <= shown {
+				like = append(like, known)
+			}
+		}
+	}
+	if likes == 0 {
+		like, likes = first, all
+	}
+	there := strings.Join(like, ", ")
+	if likes > shown {
+		there += fmt.Sprintf(" and %d more", likes-shown)
+	}
+	return corral.ErrorAt(corral.NotFound, place, "run %d has no task %s; it has %s", run, id, there)
+}
+
+// complete adds to jobs what a worker needs and no decision does: where they run, and what their tasks run.
+func (p *plan) complete(jobs []execution.Job) []execution.Job {
+	for k := range jobs {
+		j := &jobs[k]
+		j.Run, j.Dir, j.Mark, j.Pack, j.Care = p.run, p.dir, p.mark, p.pack, p.care
+		for n := range j.Tasks {
+			made, t := &j.Tasks[n], &p.flow.Tasks[j.Tasks[n].Index]
+			made.Argv, made.Inputs, made.Outputs, made.Timeout = t.Argv, t.Inputs, t.Outputs, t.Timeout
+			made.Stdin, made.Stdout, made.Stderr = t.Stdin, t.Stdout, t.Stderr
+			made.Judged = t.Control != nil && t.Control.Post != nil
+			if p.grown != nil {
+				p.grown.of(made.Index).complete(made)
+				continue
+			}
+			for _, key := range slices.Sorted(maps.Keys(t.Env)) {
+				made.Env = append(made.Env, key+"="+t.Env[key])
+			}
+		}
+	}
+	return jobs
+}
+
+// inputs finds the files that must be there before the workflow runs, and what they are called: its own inputs below
+// dir, and what tasks have made that were done before, below doneDir or else below dir. All that are missing are named
+// in one Invalid error; those that a script may make before they are read do not count. Of what was made before, files
+// that no task needs are found too, if they are in doneDir: the results are then whole. So is what scripts need.
+func inputs(flow *workflow.Workflow, dir, doneDir string) ([]link, error) {
+	needed, scripted := flow.Needed(), flow.MadeByScripts()
+	if dir == "" {
+		if err := apart(flow); err != nil {
+			return nil, err
+		}
+	}
+	if (len(needed) > 0 || flow.Scripts()) && dir == "" {
+		return nil, corral.ErrorAt(corral.Invalid, "source_dir",
+			"missing: the workflow has inputs of its own, or scripts, "+
+				"which have to be in a folder on corrald's host")
+	}
+	if (len(needed) > 0 || flow.Scripts()) && !filepath.IsAbs(dir) {
+		return nil, corral.ErrorAt(corral.Invalid, "source_dir", "%q is not an absolute path", dir)
+	}
+	made := madeBefore(flow)
+	var links []link
+	var missing []string
+	for _, name := range needed {
+		k := link{name, filepath.Join(dir, name)}
+		if made[name] {
+			k.from(doneDir)
+		}
+		delete(made, name)
+		if err := usable(k.source); err != nil {
+			if scripted[name] && errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			missing = append(missing, name+" ("+reason(err)+")")
+		}
+		links = append(links, k)
+	}
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		if k := (link{name: name}); k.from(doneDir) {
+			links = append(links, k)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, corral.ErrorAt(corral.Invalid, dir,
+			"the workflow's own inputs are missing here: %s", strings.Join(missing, ", "))
+	}
+	linked := make(map[string]bool)
+	for i := range flow.Tasks {
+		for _, f := range flow.Tasks[i].Outputs {
+			linked[f] = true
+		}
+	}
+	for _, k := range links {
+		linked[k.name] = true
+	}
+	return append(links, scriptLinks(flow, dir, linked)...), nil
+}
+
+// usable reports why a path cannot be an input. A pipe or a device is none: a task that opens one, or a worker that
+// sends it, may wait for ever.
+func usable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return err
+	}
+	return input.Regular(path, info)
+}
+
+// from has the link lead to the file of its name below a folder, if that is there. It leads to the file itself, not
+// to another run's link to it.
+func (k *link) from(dir string) bool {
+	if dir == "" {
+		return false
+	}
+	file, err := filepath.EvalSymlinks(filepath.Join(dir, k.name))
+	if err == nil {
+		k.source = file
+	}
+	return err == nil
+}
+
+// madeBefore are the files that tasks have made which were done before.
+func madeBefore(flow *workflow.Workflow) map[string]bool {
+	made := make(map[string]bool)
+	for i, done := range flow.DoneBefore() {
+		for _, f := range flow.Tasks[i].Outputs {
+			if done {
+				made[f] = true
+			}
+		}
+	}
+	return made
+}
+
+// reason is the last part of an error of package os: what the path is has been said already.
+func reason(err error) string {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return path.Err.Error()
+	}
+	return err.Error()
+}

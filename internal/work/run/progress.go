@@ -1,0 +1,133 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/kit/retry"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+const (
+	saveEvery  = 250 * time.Millisecond // at most this often progress goes to the store
+	retryAfter = time.Second            // that something which failed is left alone before it is tried again
+	actor      = "corrald"              // in the history of runs, for what no user asked for
+)
+
+// A progress is a run's row, and how far the store knows the run to be. The goroutine of the run's driver owns it.
+//
+// The journal is the truth about tasks; the row's counts only show them to users, so they are written a few
+// times a second and not for each event. The row's state is the other way round: a user may cancel the run in the
+// store at any time, which is why the driver moves the row only from the state that it knows and reads it again
+// when the store refuses.
+type progress struct {
+	lg     *slog.Logger
+	db     store.Owner // the run's
+	owner  string      // of the run; it never changes
+	row    corral.Run  // as the store has it, but for progress that is not saved yet
+	saveAt time.Time   // not before this
+	notes  *notes      // for what the store cannot be told
+	tab    tab         // what the tasks took, as far as the store knows
+}
+
+// unsaved reports whether the store does not know these counts, or why nothing runs.
+func (p *progress) unsaved(tasks corral.RunTasks, shortage string) bool {
+	return p.row.Tasks != tasks || p.row.Reason != shortage && p.row.State == corral.RunRunning
+}
+
+// save writes the run's progress to the store, but not too often.
+func (p *progress) save(ctx context.Context, now time.Time, tasks corral.RunTasks, shortage string) {
+	if !p.unsaved(tasks, shortage) || now.Before(p.saveAt) {
+		return
+	}
+	p.saveAt = now.Add(saveEvery)
+	err := p.db.Write(ctx, actor, func(tx *store.Tx) error {
+		row, err := tx.SetRun(p.row.ID, tasks, nil)
+		if err == nil && row.State == corral.RunRunning && row.Reason != shortage {
+			row, err = tx.NoteRun(p.row.ID, shortage)
+		}
+		if err == nil {
+			p.row.Tasks, p.row.Reason = row.Tasks, row.Reason
+		}
+		return err
+	})
+	if err != nil {
+		p.saveAt = now.Add(retryAfter)
+		p.lg.Warn("saving the run's progress", "error", err)
+		p.notes.keeps(p.row.ID, cmp.Or(shortage, fmt.Sprintf("its progress cannot be saved: %v", err)))
+		return
+	}
+	p.notes.keeps(p.row.ID, "")
+}
+
+// reread takes over what the store says of the run's state, and why.
+func (p *progress) reread(ctx context.Context) {
+	row, err := readRow(ctx, p.db, p.row.ID)
+	if err != nil {
+		p.lg.Warn("reading the state of the run", "error", err)
+		return
+	}
+	p.row.State, p.row.Reason = row.State, row.Reason
+}
+
+// readRow reads the row of a run.
+func readRow(ctx context.Context, of store.Owner, id corral.RunID) (row corral.Run, err error) {
+	err = of.View(ctx, func(tx *store.Tx) error {
+		row, err = tx.Run(id)
+		return err
+	})
+	return row, err
+}
+
+// cancelled takes over that the run's row is CANCELLING, and why.
+func (p *progress) cancelled(ctx context.Context) {
+	p.row.State = corral.RunCancelling
+	p.reread(ctx)
+}
+
+// end moves the row of a run that is over. What its execution says of its tasks, and the report, is the last word on
+// it.
+func (p *progress) end(
+	ctx context.Context, move corral.RunMove, reason string, x *execution.Execution, report *corral.RunReport,
+) error {
+	tasks, spent := x.Counts(), execution.SpentOf(x, time.Now())
+	return p.db.Write(ctx, actor, func(tx *store.Tx) error {
+		if _, err := tx.MoveRun(p.row.ID, move, reason); err != nil {
+			return err
+		}
+		if _, err := tx.SetRun(p.row.ID, tasks, report); err != nil {
+			return err
+		}
+		_, err := p.tab.write(tx, p.row.ID, spent)
+		return err
+	})
+}
+
+// abandon ends a run that cannot be driven, because its directory cannot be read. It may be resumed when that
+// is mended.
+func (p *progress) abandon(ctx context.Context, why error) {
+	p.lg.Error("opening the run", "error", why)
+	move := corral.RunFail
+	if p.row.State == corral.RunCancelling {
+		move = corral.RunCancelEnd
+	}
+	for ctx.Err() == nil {
+		err := p.db.Write(ctx, actor, func(tx *store.Tx) error {
+			_, err := tx.MoveRun(p.row.ID, move, why.Error())
+			return err
+		})
+		switch {
+		case err == nil:
+			return
+		case corral.KindOf(err) == corral.Conflict:
+			move = corral.RunCancelEnd // cancelled meanwhile
+		}
+		p.lg.Error("ending the run", "error", err)
+		retry.For(ctx, retryAfter)
+	}
+}

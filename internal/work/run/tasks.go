@@ -1,0 +1,220 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/executor"
+	"github.com/corral-pilot/corral/internal/work/output"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// The files that can be had of a task: of an attempt at it, and what the last try of its scripts printed.
+const (
+	LogStdout = "stdout"
+	LogStderr = "stderr"
+	LogRecord = "record.json"
+	LogTrace  = executor.TraceFile
+	LogPre    = "pre"
+	LogPost   = "post"
+)
+
+// Logs are the names of all of them.
+func Logs() []string { return []string{LogStdout, LogStderr, LogRecord, LogTrace, LogPre, LogPost} }
+
+// now is the time as records and rows have it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// lookThrough is look that asks the index of a run that is over, where there is one.
+func lookThrough(
+	ctx context.Context, m *Manager, id corral.RunID, fn func(*state), indexed func(corral.Run, *index),
+) error {
+	if driverFor(ctx, m, id) == nil {
+		row, err := readRow(ctx, m.db.Request(ctx), id)
+		if err != nil {
+			return err
+		}
+		if row.State.Over() {
+			if x := m.indexes.get(row); x != nil {
+				indexed(row, x)
+				return nil
+			}
+		}
+	}
+	return m.look(ctx, id, fn)
+}
+
+// look calls fn with the state of a run. A run that is driven answers itself, in the goroutine that owns the state, so
+// fn must be quick and must not keep it. Otherwise the state is read from the run's directory.
+func (m *Manager) look(ctx context.Context, id corral.RunID, fn func(*state)) error {
+	if asked, err := ask(ctx, driverFor(ctx, m, id), func(d *driver) { fn(d.state) }); asked || err != nil {
+		return err
+	}
+	row, err := readRow(ctx, m.db.Request(ctx), id)
+	if err != nil {
+		return err
+	}
+	s, err := readState(ctx, row)
+	if err != nil {
+		return err
+	}
+	fn(s)
+	return nil
+}
+
+// ask has a driver call fn in its goroutine; false: there is none, because the run is over or corrald is stopping.
+func ask(ctx context.Context, d *driver, fn func(*driver)) (asked bool, err error) {
+	if d == nil {
+		return false, nil
+	}
+	done := make(chan struct{})
+	select {
+	case d.asks <- func(d *driver) { fn(d); close(done) }:
+		<-done
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-d.gone:
+		return false, nil
+	}
+}
+
+// Log opens a file that an attempt at a task left, or its scripts: one of Logs. The caller
+// closes it. A task, an attempt or a file that is not there is a NotFound error. What a packed attempt would have left
+// is told from the journal.
+func (m *Manager) Log(ctx context.Context, id corral.RunID, of output.File) (io.ReadCloser, error) {
+	var t logged
+	var r room
+	var asked error
+	err := lookThrough(ctx, m, id, func(s *state) {
+		r = room{s.plan.run, layout{s.plan.dir}, s.plan.pack}
+		t, asked = s.task(of.Task)
+	}, func(row corral.Run, x *index) {
+		r = room{row.ID, layout{row.Dir}, packs(row.Options)}
+		t, asked = x.task(id, of.Task)
+	})
+	if err := cmp.Or(err, asked); err != nil {
+		return nil, err
+	}
+	if of.Printed && (of.Name == LogStdout && t.stdout != stream{} || of.Name == LogStderr && t.stderr != stream{}) {
+		return nil, corral.ErrorAt(corral.NotFound, "file", "task %s has its %s in a file of run %d",
+			of.Task, of.Name, id)
+	}
+	places, packed, err := r.places(t, of.Attempt, of.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		f, err := p.open()
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if packed != nil && packed.gone() {
+		return packed.open(of.Name)
+	}
+	return nil, corral.ErrorAt(corral.NotFound, "file", "task %s of run %d left no %s", of.Task, id, of.Name)
+}
+
+// A place is where a file may be; links that lead out of dir are not followed.
+type place struct{ dir, name string }
+
+// open opens the file. What is not a regular one counts as none: opening a named pipe might never return.
+func (p place) open() (*os.File, error) {
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(p.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fs.ErrNotExist, f.Close())
+	}
+	return f, nil
+}
+
+// A room is where the attempts at a run's tasks leave their files.
+type room struct {
+	run    corral.RunID
+	layout layout
+	pack   bool
+}
+
+// A logged is what is to be known of a task to find what its attempts left.
+type logged struct {
+	index          int
+	id             string
+	argv           []string
+	last           int  // attempt
+	done           bool // by that
+	stdout, stderr stream
+}
+
+// A stream is what a task calls one of its output streams, empty for the usual name, and whether that is an output.
+type stream struct {
+	name   string
+	output bool
+}
+
+// task tells what the log of a task needs.
+func (s *state) task(id string) (logged, error) {
+	i, err := s.plan.index(id)
+	if err != nil {
+		return logged{}, err
+	}
+	t, info := &s.plan.flow.Tasks[i], s.x.Task(i)
+	l := logged{index: i, id: id, argv: t.Argv, last: info.Begun, done: info.State == corral.TaskDone}
+	l.stdout, l.stderr = streamsOf(t)
+	return l, nil
+}
+
+// streamsOf returns the output streams of a task.
+func streamsOf(t *workflow.Task) (stdout, stderr stream) {
+	return stream{t.Stdout, slices.Contains(t.Outputs, cmp.Or(t.Stdout, LogStdout))},
+		stream{t.Stderr, slices.Contains(t.Outputs, cmp.Or(t.Stderr, LogStderr))}
+}
+
+// places returns where a file of an attempt may be: in its directory, or, when the task declares it as
+// an output file, where outputs are published. For an attempt that may be packed, and for a file that it then left
+// empty or in the journal, it returns that, too.
+func (r room) places(t logged, attempt int, which string) ([]place, *packed, error) {
+	var of stream
+	switch which {
+	case LogStdout:
+		of = t.stdout
+	case LogStderr:
+		of = t.stderr
+	case LogRecord, LogTrace:
+	case LogPre, LogPost:
+		return []place{{r.layout.path(scriptDir), t.id + "." + which}}, nil, nil
+	default:
+		return nil, nil, corral.Errorf(corral.Invalid, "%q is none of %s", which, strings.Join(Logs(), ", "))
+	}
+	name := cmp.Or(of.name, which)
+	attempt = cmp.Or(attempt, t.last)
+	places := []place{{r.layout.attempt(t.id, attempt), name}}
+	switch {
+	case attempt != t.last:
+		return places, nil, nil
+	case of.output:
+		return append(places, place{r.layout.path(executor.DataDir), name}), nil, nil
+	case !t.done || !r.pack:
+		return places, nil, nil
+	}
+	return places, &packed{room: r, logged: t}, nil
+}

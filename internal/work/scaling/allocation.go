@@ -1,0 +1,59 @@
+package scaling
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan/cost"
+)
+
+// affordable is for how many workers, each for its whole walltime, a site's allocation has enough left, or why for
+// none. Pilots of no plan, for which nothing is reserved, count with what they may still cost.
+func affordable(tx *store.Tx, site corral.Site, s corral.Scale) (workers int, why string, err error) {
+	l, err := tx.Ledger(site.ID)
+	if err != nil || l.Left() == nil {
+		return mostPilots, "", err
+	}
+	tariff, _, err := cost.TermsOf(site.SiteTerms)
+	if err != nil {
+		return 0, "", err
+	}
+	glideins, err := tx.Glideins(store.GlideinFilter{Site: site.ID, Live: true, InBrief: true})
+	if err != nil {
+		return 0, "", err
+	}
+	left := *l.Left()
+	for _, g := range glideins {
+		if g.Labels[corral.PlanLabel] == "" {
+			left = left.Plus(-owed(tariff, g, tx.Now()))
+		}
+	}
+	each := billed(tariff, 1, s.CPUs, time.Duration(s.Walltime))
+	if each == 0 {
+		return mostPilots, "", nil
+	}
+	if left < each {
+		amount := func(m cost.Money) cost.Amount { return cost.Amount{Money: m, Unit: l.Unit} }
+		why = fmt.Sprintf("has %s of its allocation left, beside what pilots there may cost, "+
+			"and a worker for %s may cost %s", amount(max(0, left)), s.Walltime, amount(each))
+	}
+	return int(min(max(0, left)/each, mostPilots)), why, nil
+}
+
+// owed is what a glidein may still cost beyond what is billed for it so far.
+func owed(t cost.Tariff, g corral.Glidein, now time.Time) cost.Money {
+	sum := billed(t, g.Hosts, g.CPUs, time.Duration(g.Walltime))
+	for _, a := range g.Live() {
+		if !a.StartedAt.IsZero() {
+			sum = sum.Plus(-billed(t, g.Hosts, g.CPUs, now.Sub(a.StartedAt)))
+		}
+	}
+	return max(0, sum)
+}
+
+// billed is what hosts of so many cpus each cost for a time.
+func billed(t cost.Tariff, hosts, cpus int, held time.Duration) cost.Money {
+	return t.Charge(cost.Holding{Hosts: hosts, CPUs: hosts * cpus, Held: held}, cost.Spending{}).Billed
+}

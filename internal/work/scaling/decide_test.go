@@ -1,0 +1,179 @@
+package scaling
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/matching"
+)
+
+var now = time.Unix(1e9, 0)
+
+// scaled keeps 0 to 8 cpus at two sites, in workers of 2.
+func scaled() corral.Scale {
+	return corral.Scale{Sites: []string{"near", "far"}, Max: 8, CPUs: 2, Walltime: corral.Seconds(time.Hour),
+		Idle: corral.Seconds(time.Minute)}
+}
+
+func waiting(jobs int) []matching.Class {
+	return []matching.Class{{Needs: matching.Resources{Resources: corral.Resources{CPUs: 1}, Time: time.Minute}, Jobs: jobs}}
+}
+
+// view has two open sites, and nothing else.
+func view(jobs int) View {
+	return View{Waiting: waiting(jobs), Longest: 50 * time.Minute,
+		Sites: []Site{{Name: "near", Pilots: 3}, {Name: "far", Pilots: 100}}}
+}
+
+func room(cpus int) Room {
+	return Room{corral.Resources{CPUs: cpus, MemoryMiB: 1000, DiskMiB: 1000}, time.Hour}
+}
+
+func TestWorkersAreAskedForWhatWaits(t *testing.T) {
+	t.Parallel()
+	d := Decide(now, scaled(), view(5))
+	if len(d.Asks) != 3 || d.Asks[0].Site != "near" || d.Asks[0].Needs.CPUs != 2 || d.Asks[2].Needs.CPUs != 1 {
+		t.Errorf("%+v", d)
+	}
+	if d.Report != "5 jobs wait: 0 fit workers that are there, 0 workers that are to come; 3 workers are asked for" {
+		t.Error(d.Report)
+	}
+}
+
+// What waits for its parents is in no queue: nothing waits, so nothing is asked for.
+func TestNoWorkerForATaskThatStillWaitsForItsParents(t *testing.T) {
+	t.Parallel()
+	if d := Decide(now, scaled(), view(0)); len(d.Asks) > 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestNoWorkerForWhatFitsARunningOne(t *testing.T) {
+	t.Parallel()
+	v := view(3)
+	v.Room, v.Held = []Room{room(2), room(1)}, 4
+	if d := Decide(now, scaled(), v); len(d.Asks) > 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestNoWorkerForWhatFitsOneThatIsToCome(t *testing.T) {
+	t.Parallel()
+	v := view(3)
+	v.Coming, v.Held = []Coming{{Room: room(2)}, {Room: room(2)}}, 4
+	if d := Decide(now, scaled(), v); len(d.Asks) > 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestNeverOverTheMaximum(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := func(what string, most int) int { return rapid.IntRange(0, most).Draw(t, what) }
+		s, v := scaled(), view(n("jobs", 100))
+		s.CPUs = 1 + n("cpus", 4)
+		s.Max = s.CPUs + n("maximum", 40)
+		s.Min = n("minimum", s.Max)
+		v.Held = n("held", 60)
+		for range n("there", 3) {
+			v.Room = append(v.Room, room(n("free", 3)))
+		}
+		d := Decide(now, s, v)
+		if after := v.Held + len(d.Asks)*s.CPUs; len(d.Asks) > 0 && after > s.Max {
+			t.Fatalf("%d cpus of at most %d: %+v", after, s.Max, d)
+		}
+		if len(d.Asks) > 0 && len(d.Withdraw) > 0 && v.Held >= s.Min {
+			t.Fatalf("asked for and withdrawn at once: %+v", d)
+		}
+	})
+}
+
+func TestTheLimitThatCutIsNamed(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*corral.Scale, *View){
+		"the maximum of 8 cpus is reached: 8 are held": func(_ *corral.Scale, v *View) { v.Waiting = waiting(99) },
+		"site near takes no more pilots by its limits": func(_ *corral.Scale, v *View) { v.Sites = []Site{{Name: "near"}} },
+		"site near is FAILED":                          func(_ *corral.Scale, v *View) { v.Sites = []Site{{Name: "near", Closed: "is FAILED"}} },
+		"5 jobs need 3 cpus: workers have 2 (--cpus)":  func(_ *corral.Scale, v *View) { v.Waiting[0].Needs.CPUs = 3 },
+		"workers of 1h0m0s take none above 50m0s":      func(_ *corral.Scale, v *View) { v.Waiting[0].Needs.Time = time.Hour },
+	} {
+		s, v := scaled(), view(5)
+		change(&s, &v)
+		if d := Decide(now, s, v); !strings.Contains(d.Report, want) {
+			t.Errorf("%q does not say %q", d.Report, want)
+		}
+	}
+}
+
+// However many classes are counted together, none is taken for one that no host can have while its jobs each find one.
+func TestManyClassesAreAskedForWhereHostsCanHaveThem(t *testing.T) {
+	t.Parallel()
+	s, v := scaled(), view(0)
+	v.Sites = []Site{{Name: "near", Pilots: 100, Hosts: []corral.Resources{
+		{CPUs: 2, MemoryMiB: 1300, GPUs: 3}, {CPUs: 2, MemoryMiB: 2000, GPUs: 2}}}}
+	for i := range matching.MostClasses {
+		for _, needs := range []corral.Resources{{CPUs: 1, MemoryMiB: 1030 + i, GPUs: 3},
+			{CPUs: 1, MemoryMiB: 1700 + i, GPUs: 2}, {CPUs: 1, MemoryMiB: 1700 + i, GPUs: 3}} {
+			v.Waiting = append(v.Waiting, matching.Class{Needs: matching.Resources{Resources: needs}, Jobs: 1})
+		}
+	}
+	d := Decide(now, s, v)
+	if len(d.Asks) != 4 || !strings.Contains(d.Report, "256 jobs need 1 cpu, 1955 MiB of memory, 3 gpus") {
+		t.Errorf("%d workers, want the 4 of the maximum: %s", len(d.Asks), d.Report)
+	}
+}
+
+func TestTheMinimumIsKeptWithoutWork(t *testing.T) {
+	t.Parallel()
+	s := scaled()
+	s.Min = 3
+	d := Decide(now, s, view(0))
+	if len(d.Asks) != 2 || !d.Asks[0].Keep {
+		t.Errorf("%+v", d)
+	}
+	v := view(0)
+	v.Held = 4
+	if d := Decide(now, s, v); len(d.Asks) > 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestWorkersHaveTheMemoryAndGPUsThatTheirJobsNeed(t *testing.T) {
+	t.Parallel()
+	v := view(2)
+	v.Waiting[0].Needs.MemoryMiB, v.Waiting[0].Needs.GPUs = 3000, 1
+	v.Room, v.Held = []Room{room(2)}, 2 // has neither
+	d := Decide(now, scaled(), v)
+	if len(d.Asks) != 1 || d.Asks[0].Needs.MemoryMiB != 6000 || d.Asks[0].Needs.GPUs != 2 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A pilot that waits at its site is taken back, the newest first, when nothing has needed it for the scale's time.
+func TestPilotsThatNothingNeedsAreWithdrawn(t *testing.T) {
+	t.Parallel()
+	long, short := now.Add(-time.Minute), now.Add(-59*time.Second)
+	s, v := scaled(), view(1)
+	v.Held = 8
+	v.Coming = []Coming{{room(2), 1, long}, {room(2), 2, long}, {room(2), 3, long}, {room(2), 4, short}}
+	d := Decide(now, s, v)
+	if len(d.Withdraw) != 2 || d.Withdraw[0] != 3 || d.Withdraw[1] != 2 || len(d.Spare) != 3 {
+		t.Errorf("%+v", d)
+	}
+	s.Min = 6
+	if d := Decide(now, s, v); len(d.Withdraw) != 1 || d.Withdraw[0] != 3 {
+		t.Errorf("with a minimum: %+v", d)
+	}
+}
+
+func TestASiteWhosePilotsFailIsLeftAloneLongerAndLonger(t *testing.T) {
+	t.Parallel()
+	if !RetryAt(0, now).IsZero() || RetryAt(1, now) != now.Add(retryMin) || RetryAt(3, now) != now.Add(4*retryMin) ||
+		RetryAt(1000, now) != now.Add(retryMax) {
+		t.Error(RetryAt(1, now), RetryAt(3, now), RetryAt(1000, now))
+	}
+}

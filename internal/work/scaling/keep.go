@@ -1,0 +1,238 @@
+package scaling
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/matching"
+	"github.com/corral-pilot/corral/internal/store"
+)
+
+const (
+	lookEvery  = time.Second     // at an embedded queue, which is in this process
+	queryEvery = 5 * time.Second // at a schedd's: a question costs a process
+)
+
+// Clusters say what waits in a cluster's queue, and which workers it has.
+type Clusters interface {
+	Waiting(ctx context.Context, cluster corral.ClusterID) ([]matching.Class, error)
+	Workers(cluster corral.ClusterID) []corral.Worker
+}
+
+// A keeper has what all clusters share.
+type keeper struct {
+	lg       *slog.Logger
+	db       *store.DB
+	clusters Clusters
+	machine  corral.SiteQueue
+}
+
+// Keep carries out the scales of all clusters until ctx ends. machine is this machine, as the queue that the batch
+// system fork has here. Each cluster that is scaled has a goroutine, so that one whose pool does not answer keeps no
+// other waiting.
+func Keep(ctx context.Context, lg *slog.Logger, db *store.DB, clusters Clusters, machine corral.SiteQueue) error {
+	k := &keeper{lg, db, clusters, machine}
+	var all sync.WaitGroup
+	defer all.Wait()
+	ended := map[corral.ClusterID]chan struct{}{} // :: cluster → closed when its goroutine ends
+	for {
+		changed := db.Changed(store.Subject{Object: corral.ObjectCluster})
+		scales, err := store.ReadWhole(ctx, db, (*store.WholeTx).Scales)
+		if err != nil && ctx.Err() == nil {
+			lg.Error("looking for clusters that are scaled: it is tried again", "error", err)
+		}
+		for _, s := range scales {
+			if running(ended[s.Cluster]) {
+				continue
+			}
+			done := make(chan struct{})
+			ended[s.Cluster] = done
+			all.Go(func() {
+				defer close(done)
+				k.scaler(s).run(ctx)
+			})
+		}
+		var tick <-chan time.Time
+		if len(scales) > 0 || err != nil {
+			tick = time.After(lookEvery)
+		}
+		select {
+		case <-changed:
+		case <-tick:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func running(ended chan struct{}) bool {
+	select {
+	case <-ended:
+		return false
+	default:
+		return ended != nil
+	}
+}
+
+// A scaler carries out the scale of one cluster. What it remembers beside the store only delays: after a new start of
+// corrald spare pilots are kept, and sites left alone whose pilots fail, from then on.
+type scaler struct {
+	*keeper
+	db      store.Owner // the scale's
+	cluster corral.ClusterID
+	spare   map[corral.GlideinID]time.Time     // own pilots that nothing needs :: since when
+	own     map[corral.GlideinID]corral.SiteID // live at the last look
+	failed  map[corral.SiteID]failures
+	had     map[corral.SiteID]corral.Resources // the most that own workers turned out to have there
+	less    map[corral.SiteID]corral.Resources // what was less than was asked for, and than had, at the last look
+}
+
+// failures are pilots in a row that failed at a site.
+type failures struct {
+	n    int
+	last time.Time
+}
+
+func (k *keeper) scaler(s corral.Scale) *scaler {
+	return &scaler{
+		keeper: k, db: k.db.Owner(s.Owner), cluster: s.Cluster, spare: map[corral.GlideinID]time.Time{},
+		own: map[corral.GlideinID]corral.SiteID{}, failed: map[corral.SiteID]failures{},
+		had: map[corral.SiteID]corral.Resources{}, less: map[corral.SiteID]corral.Resources{},
+	}
+}
+
+// run looks at the cluster until its scale or ctx ends.
+func (k *scaler) run(ctx context.Context) {
+	for {
+		pause, err := k.look(ctx)
+		switch {
+		case ctx.Err() != nil, corral.KindOf(err) == corral.NotFound:
+			return
+		case err != nil:
+			k.lg.Error("scaling a cluster: it is tried again", "cluster", k.cluster, "error", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look compares once what waits with what is there, and does what follows. One that leads to nothing new only reads. It
+// returns when to look next, or a NotFound error if the cluster is not scaled any more.
+func (k *scaler) look(ctx context.Context) (next time.Duration, err error) {
+	var o look
+	err = k.db.View(ctx, func(tx *store.Tx) error { return o.read(tx, k.cluster) })
+	if err != nil {
+		return queryEvery, err
+	}
+	next = lookEvery
+	if o.cluster.Kind == corral.Condor {
+		next = queryEvery
+	}
+	// The workers come first: a job that one of them has taken meanwhile does not wait any more, and counts nowhere.
+	o.workers = k.clusters.Workers(k.cluster)
+	if o.waiting, err = k.clusters.Waiting(ctx, k.cluster); err != nil {
+		return queryEvery, k.report(ctx, o.scale, fmt.Sprintf("what waits is not known: %v", err))
+	}
+	var d Decision
+	err = k.db.View(ctx, func(tx *store.Tx) (err error) {
+		d, err = k.decide(tx, &o)
+		return err
+	})
+	if err != nil {
+		return next, err
+	}
+	k.remember(d)
+	if len(d.Asks)+len(d.Withdraw) == 0 && d.Report == o.scale.Report {
+		return next, nil
+	}
+	return next, k.carryOut(ctx, o)
+}
+
+// carryOut decides once more, in the transaction that asks: glideins that were made meanwhile count.
+func (k *scaler) carryOut(ctx context.Context, o look) error {
+	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
+		d, err := k.ask(tx, &o)
+		for _, id := range d.Withdraw {
+			if err == nil {
+				_, err = tx.AskGlidein(id, corral.AskDrain, "no job needs it")
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return tx.ReportScale(k.cluster, d.Report)
+	})
+}
+
+// ask decides, and creates the glideins of the workers that are asked for. A site that refuses one is out of the
+// question for this look; what it was asked for is decided again.
+func (k *scaler) ask(tx *store.Tx, o *look) (d Decision, err error) {
+	for again := true; again; {
+		if d, err = k.decide(tx, o); err != nil {
+			return d, err
+		}
+		again = false
+		for _, a := range d.Asks {
+			if o.refused[a.Site] != "" {
+				continue
+			}
+			err := k.create(tx, *o, a, d.Report)
+			if err != nil && corral.KindOf(err) == corral.Internal {
+				return d, err
+			}
+			if err != nil {
+				o.refuse(a.Site, err)
+				again = true
+			}
+		}
+	}
+	return d, nil
+}
+
+// report notes why nothing can be decided.
+func (k *scaler) report(ctx context.Context, s corral.Scale, why string) error {
+	if s.Report == why {
+		return nil
+	}
+	return k.db.Write(ctx, store.Actor, func(tx *store.Tx) error { return tx.ReportScale(s.Cluster, why) })
+}
+
+// remember notes since when pilots are spare.
+func (k *scaler) remember(d Decision) {
+	before := k.spare
+	k.spare = map[corral.GlideinID]time.Time{}
+	for _, id := range d.Spare {
+		if k.spare[id] = before[id]; before[id].IsZero() {
+			k.spare[id] = time.Now()
+		}
+	}
+}
+
+// Release ends a cluster's scale and lets its pilots go, in one transaction: workers finish what they run.
+func Release(tx *store.Tx, s corral.Scale, reason string) error {
+	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: s.Cluster, Labels: labels(s), Live: true})
+	for _, g := range glideins {
+		if err == nil {
+			_, err = tx.AskGlidein(g.ID, corral.AskDrain, "the cluster is not scaled any more: "+reason)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return tx.EndScale(s, reason)
+}
+
+// labels are those of the glideins of a scale.
+func labels(s corral.Scale) map[string]string {
+	return map[string]string{store.ScaleLabel: label(s.Cluster)}
+}
+
+func label(cluster corral.ClusterID) string { return strconv.FormatInt(int64(cluster), 10) }

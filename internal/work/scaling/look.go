@@ -1,0 +1,386 @@
+package scaling
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/attempt"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/matching"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
+)
+
+// A look is what one look at a cluster has found so far.
+type look struct {
+	scale   corral.Scale
+	cluster corral.Cluster
+	waiting []matching.Class
+	workers []corral.Worker
+	refused map[string]string // :: site → why it took no worker, against what was known of it
+
+	measured bool // what the workers have is noted
+}
+
+// read reads the scale and its cluster; a NotFound error if there is none.
+func (l *look) read(tx *store.Tx, cluster corral.ClusterID) (err error) {
+	if l.scale, err = tx.Scale(cluster); err == nil {
+		l.cluster, err = tx.Cluster(cluster)
+	}
+	return err
+}
+
+// refuse notes that a site is out of the question for this look.
+func (l *look) refuse(site string, why error) {
+	if l.refused == nil {
+		l.refused = map[string]string{}
+	}
+	l.refused[site] = fmt.Sprintf("refuses a worker: %v", why)
+}
+
+// decide makes a view of a look and of the store as it is now, and decides.
+func (k *scaler) decide(tx *store.Tx, l *look) (d Decision, err error) {
+	if err := l.read(tx, k.cluster); err != nil {
+		return d, err
+	}
+	if l.cluster.State != corral.ClusterReady {
+		return Decision{Report: "nothing is asked for: the cluster is " + string(l.cluster.State)}, nil
+	}
+	if refusal, err := tx.Refusal(l.scale.Owner); refusal != "" || err != nil {
+		return Decision{Report: "nothing is asked for: " + refusal}, err
+	}
+	glideins, err := tx.Glideins(store.GlideinFilter{Cluster: k.cluster, Live: true, InBrief: true})
+	if err != nil {
+		return d, err
+	}
+	if err := k.countFailures(tx, glideins); err != nil {
+		return d, err
+	}
+	if !l.measured {
+		k.measure(glideins, l.workers)
+		l.measured = true
+	}
+	now := time.Now()
+	v := k.view(now, l, glideins)
+	if count(v.Waiting) == 0 && v.Held >= l.scale.Min { // then no site is asked, and none has to be looked at
+		return Decide(now, l.scale, v), nil
+	}
+	for _, id := range l.scale.SiteIDs {
+		s, err := k.site(tx, now, l, id)
+		if err != nil {
+			return d, err
+		}
+		v.Sites = append(v.Sites, s)
+	}
+	return Decide(now, l.scale, v), nil
+}
+
+// view says what there is and what is to come.
+func (k *scaler) view(now time.Time, l *look, glideins []corral.Glidein) View {
+	walltime := time.Duration(l.scale.Walltime)
+	v := View{Waiting: l.waiting, Longest: attempt.Longest(walltime-jobfiles.Reserve(walltime)) - time.Second}
+	static := map[corral.GlideinID]bool{}
+	for _, g := range glideins {
+		static[g.ID] = g.Slots == corral.SlotsStatic
+	}
+	present := map[corral.JobID]int{} // :: attempt → cpus registered
+	for _, w := range l.workers {
+		if w.Connected && !w.Draining {
+			present[w.Attempt] += w.CPUs
+			v.Room = append(v.Room, rooms(w.Free(), w.EndsAt.Sub(now)-execution.StartMargin, static[w.Glidein])...)
+		}
+	}
+	for _, g := range glideins {
+		v.Held += g.Hosts * g.CPUs
+		left, ok := attempt.ToCome(g, present, now)
+		if !ok || g.NotBefore.After(now.Add(time.Minute)) {
+			continue
+		}
+		c := Coming{Room: Room{k.host(g), left}}
+		if isOwn(g) && !begun(g) {
+			c.Own, c.SpareAt = g.ID, k.spare[g.ID]
+		}
+		for range toCome(g, present) {
+			v.Coming = append(v.Coming, c)
+		}
+	}
+	return v
+}
+
+// isOwn reports whether a glidein was asked for by its cluster's scale.
+func isOwn(g corral.Glidein) bool { return g.Labels[store.ScaleLabel] == label(g.Cluster) }
+
+// rooms are the rooms of a worker. One whose slots are static has one for each cpu that is free, with a share of the
+// rest: no job gets parts of two.
+func rooms(free corral.Resources, left time.Duration, static bool) []Room {
+	if !static || free.CPUs < 2 {
+		return []Room{{free, left}}
+	}
+	all := make([]Room, free.CPUs)
+	for i := range all {
+		all[i] = Room{ofEachCPU(free), left}
+	}
+	return all
+}
+
+// ofEachCPU is one cpu's part of what is free.
+func ofEachCPU(free corral.Resources) corral.Resources {
+	c := components(free)
+	for i := range c {
+		if c[i] != corral.Unlimited {
+			c[i] /= free.CPUs
+		}
+	}
+	return resources(c)
+}
+
+// host is what a worker that is to come will have, as far as those before it tell.
+func (k *scaler) host(g corral.Glidein) corral.Resources {
+	host := g.Host()
+	host.MemoryMiB = cmp.Or(host.MemoryMiB, corral.Unlimited) // 0: its site decides
+	if isOwn(g) {
+		host = least(host, k.most(g.Site))
+	}
+	return host
+}
+
+// anything is resources of which nothing is known.
+var anything = resources([4]int{corral.Unlimited, corral.Unlimited, corral.Unlimited, corral.Unlimited})
+
+// known is what is kept of a site, else anything.
+func known(of map[corral.SiteID]corral.Resources, site corral.SiteID) corral.Resources {
+	if r, ok := of[site]; ok {
+		return r
+	}
+	return anything
+}
+
+// most is the most that workers of the scale have at a site, Unlimited where nothing says so.
+func (k *scaler) most(site corral.SiteID) corral.Resources {
+	return least(known(k.had, site), known(k.less, site))
+}
+
+// measure notes, once a look, what the scale's workers have at each site: how much disk, which cannot be asked for, and
+// how much memory and how many GPUs if that is less than was asked for. What is known from earlier ones stays until
+// others come, or the same worker would be asked for again and again. Less than was asked for counts at this look; it
+// stays if the look before saw that, too, since one alone may be a hiccup.
+func (k *scaler) measure(glideins []corral.Glidein, workers []corral.Worker) {
+	own, disk := map[corral.GlideinID]corral.Glidein{}, map[corral.SiteID]int{}
+	for _, g := range glideins {
+		if isOwn(g) {
+			own[g.ID] = g
+		}
+	}
+	before := k.less
+	k.less = map[corral.SiteID]corral.Resources{}
+	for _, w := range workers {
+		g, ok := own[w.Glidein]
+		if !ok || !w.Connected {
+			continue
+		}
+		most, less := known(k.had, g.Site), known(k.less, g.Site)
+		given(&most.MemoryMiB, &less.MemoryMiB, g.MemoryMiB, w.MemoryMiB)
+		given(&most.GPUs, &less.GPUs, g.GPUs, w.GPUs)
+		if w.DiskFree != corral.Unlimited {
+			disk[g.Site] = max(disk[g.Site], w.DiskMiB)
+			most.DiskMiB = disk[g.Site]
+		}
+		k.had[g.Site], k.less[g.Site] = most, less
+	}
+	for site, less := range k.less {
+		k.had[site] = least(k.had[site], less.Most(known(before, site)))
+	}
+}
+
+// given notes that a worker got so much of something: less than was asked for, or all though that was more than the
+// most that the site gave so far.
+func given(most, less *int, asked, got int) {
+	if got < asked {
+		*less = min(*less, got)
+	} else if asked > min(*most, *less) { // it gives more after all
+		*most, *less = corral.Unlimited, corral.Unlimited
+	}
+}
+
+// toCome is how many workers of a glidein are not there.
+func toCome(g corral.Glidein, present map[corral.JobID]int) int {
+	hosts := g.Hosts
+	for _, a := range g.Live() {
+		hosts -= present[a.ID] / max(1, g.CPUs)
+	}
+	return max(0, hosts)
+}
+
+// begun reports whether an attempt of a glidein runs.
+func begun(g corral.Glidein) bool {
+	for _, a := range g.Live() {
+		if a.State == corral.JobRunning {
+			return true
+		}
+	}
+	return false
+}
+
+// mostPilots bounds what is asked of one site at one look.
+const mostPilots = 1000
+
+// site says what a site takes now.
+func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (Site, error) {
+	s, err := tx.Site(id)
+	if err != nil {
+		return Site{}, err
+	}
+	closed := Site{Name: s.Name, Closed: l.refused[s.Name]}
+	if s.State == corral.SiteDeleted {
+		closed.Closed = "is gone"
+		return closed, nil
+	}
+	g, err := placed(worker(l.scale, Ask{Site: s.Name, Keep: true}), s, l.cluster, k.machine)
+	if err != nil {
+		closed.Closed = fmt.Sprintf("has no such workers: %v", err)
+		return closed, nil
+	}
+	open := closed
+	for _, h := range request.Hosts(g, s, k.machine) {
+		most := k.most(s.ID)
+		most.CPUs = h.CPUs // of the host, not of the worker
+		open.Hosts = append(open.Hosts, least(h, most))
+	}
+	if f := k.failed[s.ID]; open.Closed == "" {
+		switch {
+		case s.State != corral.SiteReady:
+			open.Closed = "is " + string(s.State)
+		case now.Before(RetryAt(f.n, f.last)):
+			open.Closed = fmt.Sprintf("is asked again at %s: %d pilots in a row failed there",
+				RetryAt(f.n, f.last).UTC().Format(time.TimeOnly), f.n)
+		}
+	}
+	pilots, full, err := pilotsAt(tx, s, l.scale)
+	open.Pilots, open.Closed = pilots, cmp.Or(open.Closed, full)
+	return open, err
+}
+
+// pilotsAt is how many further workers a site takes by its limits and its allocation, or why none.
+func pilotsAt(tx *store.Tx, s corral.Site, of corral.Scale) (pilots int, why string, err error) {
+	load, err := tx.Load(s.ID)
+	if err != nil {
+		return 0, "", err
+	}
+	for ; pilots < mostPilots; pilots++ {
+		if full := s.Full(load); full != "" && pilots == 0 {
+			return 0, "takes none: " + full, nil
+		} else if full != "" {
+			break
+		}
+		load.Queued++
+	}
+	if s.Allocation == "" && (s.Facts == nil || s.Facts.Allowance == nil) {
+		return pilots, "", nil
+	}
+	paid, why, err := affordable(tx, s, of)
+	return min(pilots, paid), why, err
+}
+
+// countFailures takes in how pilots of the scale ended that were alive at the last look.
+func (k *scaler) countFailures(tx *store.Tx, live []corral.Glidein) error {
+	before := maps.Clone(k.own)
+	clear(k.own)
+	for _, g := range live {
+		delete(before, g.ID)
+		if isOwn(g) {
+			k.own[g.ID] = g.Site
+		}
+	}
+	var ended []corral.Glidein
+	for id := range before {
+		g, err := tx.Glidein(id)
+		if err != nil {
+			return err
+		}
+		ended = append(ended, g)
+	}
+	slices.SortFunc(ended, func(a, b corral.Glidein) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
+	for _, g := range ended {
+		k.failed[g.Site] = k.failed[g.Site].and(g)
+	}
+	return nil
+}
+
+// and takes in how a pilot ended. One that was asked for before the last failure says nothing more by failing: a hiccup
+// of a site ends many at once. One that was asked to end says nothing at all.
+func (f failures) and(g corral.Glidein) failures {
+	switch {
+	case g.Asked != corral.AskNothing, g.State == corral.GlideinFailed && g.CreatedAt.Before(f.last):
+		return f
+	case g.State == corral.GlideinFailed:
+		return failures{f.n + 1, g.UpdatedAt}
+	}
+	return failures{}
+}
+
+// worker is the request for a worker.
+func worker(s corral.Scale, a Ask) api.NewGlidein {
+	in := api.NewGlidein{Site: a.Site, Cluster: s.ClusterName, Hosts: 1, CPUs: s.CPUs, GPUs: a.Needs.GPUs,
+		Walltime: s.Walltime, Labels: labels(s)}
+	if !a.Keep {
+		in.Idle = s.Idle
+	}
+	return in
+}
+
+// Check reports why none of the sites can give the workers of a scale, whatever waits; nil if one of them may.
+func Check(s corral.Scale, sites []corral.Site, cluster corral.Cluster, machine corral.SiteQueue) error {
+	var reasons []error
+	for _, site := range sites {
+		_, err := placed(worker(s, Ask{Site: site.Name, Keep: true}), site, cluster, machine)
+		if err == nil {
+			return nil
+		}
+		reasons = append(reasons, err)
+	}
+	if len(reasons) == 1 {
+		return reasons[0]
+	}
+	var said []string
+	for i, err := range reasons {
+		said = append(said, fmt.Sprintf("%s: %v", sites[i].Name, err))
+	}
+	return corral.ErrorAt(corral.Unsatisfiable, "sites", "none can give such workers: %s", strings.Join(said, "; "))
+}
+
+// create creates the glidein of a worker. why is the report of the decision.
+func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
+	site, err := tx.Site(l.scale.SiteIDs[slices.Index(l.scale.Sites, a.Site)])
+	if err != nil {
+		return err
+	}
+	in := worker(l.scale, a)
+	g, err := placed(in, site, l.cluster, k.machine)
+	if err == nil && g.MemoryMiB < a.Needs.MemoryMiB { // than the share of its cpus
+		in.MemoryMiB = a.Needs.MemoryMiB
+		g, err = placed(in, site, l.cluster, k.machine)
+	}
+	if err != nil {
+		return err
+	}
+	g.Owner = l.scale.Owner
+	tx.Because(fmt.Sprintf("the scale of cluster %s: %s", l.cluster.Name, why))
+	_, err = tx.CreateGlidein(g)
+	return err
+}
+
+// placed is the glidein of a request, with what its site adds; an error if the site cannot give it.
+func placed(in api.NewGlidein, at corral.Site, to corral.Cluster, machine corral.SiteQueue) (corral.Glidein, error) {
+	g, err := request.Glidein(in, time.Now())
+	if err == nil {
+		err = request.Place(&g, at, to, machine)
+	}
+	return g, err
+}

@@ -1,0 +1,120 @@
+package corral
+
+import (
+	"time"
+)
+
+// OwnerID identifies the account of an owner in histories. An owner whose account was never touched has none.
+type OwnerID int64
+
+// An OwnerState says how far an owner is served.
+type OwnerState string
+
+const (
+	OwnerActive    OwnerState = "ACTIVE"    // served; also every owner without a record
+	OwnerSuspended OwnerState = "SUSPENDED" // requests are refused and nothing new is asked for; what runs finishes
+	OwnerEnding    OwnerState = "ENDING"    // what the owner has at sites and in pools is being removed
+	OwnerEnded     OwnerState = "ENDED"     // only records and results are left; the name is not free
+)
+
+// OwnerStates lists all states in their order of life.
+var OwnerStates = []OwnerState{OwnerActive, OwnerSuspended, OwnerEnding, OwnerEnded}
+
+// An OwnerMove names an event of an owner's life.
+type OwnerMove string
+
+const (
+	OwnerSuspend OwnerMove = "suspend"
+	OwnerResume  OwnerMove = "resume"
+	OwnerEnd     OwnerMove = "end"
+	OwnerEndDone OwnerMove = "ended"
+)
+
+// OwnerMoves is the life of an owner.
+var OwnerMoves = Table[OwnerState, OwnerMove]{
+	{From: []OwnerState{OwnerActive}, Event: OwnerSuspend, To: OwnerSuspended,
+		Means: "an administrator suspended it: requests are refused, nothing new is asked for"},
+	{From: []OwnerState{OwnerSuspended, OwnerEnded}, Event: OwnerResume, To: OwnerActive,
+		Means: "an administrator lets it be used again; after its end it begins with nothing but its records"},
+	{From: []OwnerState{OwnerActive, OwnerSuspended}, Event: OwnerEnd, To: OwnerEnding,
+		Means: "an administrator ended it: its tokens are revoked, what it has is removed"},
+	{From: []OwnerState{OwnerEnding}, Event: OwnerEndDone, To: OwnerEnded,
+		Means: "nothing of it is left at any site or in any pool, and its ssh key is deleted"},
+}
+
+// An Owner is somebody whose objects a central corrald keeps.
+type Owner struct {
+	ID        OwnerID    `json:"id,omitempty"` // absent: nothing was ever asked about its account
+	Name      string     `json:"name"`
+	State     OwnerState `json:"state"`
+	Reason    string     `json:"reason,omitempty"` // why it is in its state
+	By        string     `json:"by,omitempty"`     // who brought it there
+	CreatedAt time.Time  `json:"created_at,omitzero"`
+	UpdatedAt time.Time  `json:"updated_at,omitzero"`
+
+	Has Holdings `json:"has"`
+
+	// WaitsFor says what the end of an owner still waits for, a sentence each.
+	WaitsFor []string `json:"waits_for,omitempty"`
+}
+
+// Holdings count what an owner has that is not over, and the records of all its runs.
+type Holdings struct {
+	Tokens    int `json:"tokens"` // that are neither revoked nor expired
+	Sites     int `json:"sites"`
+	Clusters  int `json:"clusters"`
+	Glideins  int `json:"glideins"`
+	Runs      int `json:"runs"`  // that go on
+	Plans     int `json:"plans"` // that ask for pilots
+	Scales    int `json:"scales"`
+	Ensembles int `json:"ensembles"`
+	Records   int `json:"records"` // of runs, in any state but DELETED
+}
+
+// Active reports whether the owner is served.
+func (o Owner) Active() bool { return o.State == OwnerActive }
+
+// Refusal says why nothing is done for the owner, and what cures that; "" if it is ACTIVE. It is one sentence, which
+// the owner's requests are refused with, and which glideins, scales and plans that wait give as their reason.
+func (o Owner) Refusal() string {
+	var why string
+	switch o.State {
+	case OwnerSuspended:
+		why = "is suspended"
+	case OwnerEnding:
+		why = "is being ended"
+	case OwnerEnded:
+		why = "has ended"
+	default:
+		return ""
+	}
+	said := "the account " + o.Name + " " + why
+	if o.Reason != "" {
+		said += ": " + o.Reason
+	}
+	return said + "; ask an administrator"
+}
+
+// Apply moves the owner by one event; no other code sets State. A move to the state that it is in changes nothing, and
+// neither does ending an owner that has ended.
+func (o Owner) Apply(move OwnerMove, by, reason string, now time.Time) (Owner, []Entry, error) {
+	from := o.State
+	switch {
+	case move == OwnerSuspend && from == OwnerSuspended, move == OwnerResume && from == OwnerActive,
+		move == OwnerEnd && (from == OwnerEnding || from == OwnerEnded), move == OwnerEndDone && from == OwnerEnded:
+		return o, nil, nil
+	}
+	next, err := OwnerMoves.Next(from, move)
+	if err != nil {
+		return o, nil, ErrorAt(Conflict, "owner", "%s: %w", o.Name, err)
+	}
+	if move != OwnerEndDone { // the end is still the one that was asked for
+		o.Reason, o.By = reason, by
+	}
+	o.State = next
+	if now.After(o.UpdatedAt) { // a clock that was set back must not put times out of order
+		o.UpdatedAt = now
+	}
+	return o, []Entry{{Object: ObjectOwner, Of: int64(o.ID), Event: string(move), From: string(from),
+		To: string(next), Reason: reason}}, nil
+}

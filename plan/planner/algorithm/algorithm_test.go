@@ -1,0 +1,297 @@
+package algorithm_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/algorithm"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/planner/virtual"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/workload"
+	"github.com/corral-pilot/corral/workflow/clustering"
+)
+
+const processors = 64
+
+// question is a drawn workflow and a queue with other people's jobs, which run for as long as they have requested, at
+// an instant from which on nobody else comes.
+func question(k uint64) algorithm.Question {
+	jobs := workload.Draw(600, processors, 0.75, k)
+	for i := range jobs {
+		jobs[i].Requested = jobs[i].Runtime
+	}
+	m := queue.Machine{Processors: processors, Policy: queue.Conservative}
+	q := queue.Alone(queue.States(m, jobs, []time.Duration{time.Duration(50+k) * time.Hour})[0])
+	room := queue.Unplanned(q).From(q.Now())
+	site := plan.Site{
+		Name: "site", Hosts: plan.Unlimited, Pilots: plan.Unlimited, CPUs: processors,
+		Host: corral.Resources{CPUs: processors, MemoryMiB: plan.Unlimited, GPUs: plan.Unlimited,
+			DiskMiB: plan.Unlimited},
+		Walltime: plan.Unbounded, Margin: time.Minute, Overhead: 10 * time.Second, Tariff: plan.CoreHours,
+		Wait: func(plan.Shape) time.Duration { return time.Hour }, Calendar: plan.Calendar{Room: room},
+	}
+	work := plantest.Levels(plantest.Grid{Tasks: 40, Levels: 5, Runtime: time.Hour, Processors: 4, Parents: 2}, k)
+	return algorithm.Question{
+		Model: montecarlo.Model{Problem: plan.Problem{Work: work, Sites: []plan.Site{site}},
+			Queues: montecarlo.Queues{{"site", ""}: q}},
+		Goal:    plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5},
+		Options: planner.Options{Clustering: &clustering.Rule{}, Seed: k},
+		Odds: func(string, string) virtual.Predictor {
+			return func(n int, walltime, within time.Duration) float64 {
+				if at, ok := room.Fit(0, walltime, n); ok && at <= within {
+					return 1
+				}
+				return 0
+			}
+		},
+	}
+}
+
+// With exact runtimes the tasks are done when the plan says, and cost what it says, if pilots start as planned (F33).
+// Where no choice of slots comes out in time as corrald matches tasks and pilots there is no plan.
+func TestPlansInSlotsComeTrue(t *testing.T) {
+	t.Parallel()
+	const n = 12
+	for _, by := range []plan.Algorithm{plan.MOGA, plan.Greedy} {
+		unsure := 0
+		for k := range uint64(n) {
+			q := question(k)
+			made, err := q.Make(t.Context(), by)
+			if corral.KindOf(err) == corral.Unsatisfiable && strings.Contains(err.Error(), "too late for its slot") {
+				unsure++
+				continue
+			}
+			if err != nil || !made.Feasible || made.Algorithm != by {
+				t.Errorf("%d: %s: %v, %v", k, by, made, err)
+				continue
+			}
+			came := sim.Run(algorithm.AsReserved(q.Model, made))
+			cost := came.CoreHours() / made.CoreHours
+			if came.Ending != sim.Done || came.Makespan() != time.Duration(made.Makespan) || cost < 0.99 || cost > 1.01 {
+				t.Errorf("%d: %s: planned %s for %s in %d pilots; %s after %s with %.3f of it", k, by, made.Makespan,
+					made.Cost, len(made.Pilots), came.Ending, came.Makespan(), cost)
+			}
+		}
+		if unsure > 1 {
+			t.Errorf("%s: %d of %d times no plan comes out in time", by, unsure, n)
+		}
+	}
+}
+
+// The same question has the same bytes for an answer, whatever the algorithm (F35).
+func TestSameQuestionSameBytes(t *testing.T) {
+	t.Parallel()
+	for _, by := range plan.Algorithms {
+		first, err := question(7).Make(t.Context(), by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := question(7).Make(t.Context(), by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := json.Marshal(first)
+		b, _ := json.Marshal(second)
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s: %s\nand then\n%s", by, a, b)
+		}
+	}
+}
+
+// Auto takes what comes out best of all, as its list says, and says why.
+func TestAutoTakesTheBest(t *testing.T) {
+	t.Parallel()
+	for k := range uint64(3) {
+		q := question(k)
+		for _, objective := range plan.Objectives {
+			q.Goal.Objective, q.Goal.Deadline = objective, 0
+			if objective == plan.CPUs {
+				q.Goal.Deadline = corral.Seconds(100 * time.Hour)
+			}
+			made, err := q.Make(t.Context(), plan.Auto)
+			if err != nil || len(made.Contest) != len(plan.Algorithms)-1 {
+				t.Fatalf("%d: %+v, %v", k, made, err)
+			}
+			value := func(e plan.Entrant) float64 {
+				switch objective {
+				case plan.Makespan:
+					return float64(e.Makespan)
+				case plan.Cost:
+					return float64(e.Cost.Money)
+				case plan.CPUs:
+					return float64(e.PeakCPUs)
+				}
+				return e.Weight
+			}
+			won := slices.IndexFunc(made.Contest, func(e plan.Entrant) bool { return e.Won })
+			for _, e := range made.Contest {
+				if e.Missed == 0 && value(e) < value(made.Contest[won]) || made.Algorithm != made.Contest[won].Algorithm {
+					t.Errorf("%d: %s, plan by %s: %+v", k, objective, made.Algorithm, made.Contest)
+				}
+			}
+			if last := made.Reasons[len(made.Reasons)-1]; !strings.HasPrefix(last, string(made.Algorithm)+" is taken") {
+				t.Errorf("%d: %q", k, last)
+			}
+		}
+	}
+}
+
+// A staircase that goes by short waits keeps a deadline that the queue as it is does not allow: auto has played it, and
+// says so, with what is within reach.
+func TestAutoKnowsTheQueue(t *testing.T) {
+	t.Parallel()
+	q := question(17)
+	q.Model.Sites[0].Wait = func(plan.Shape) time.Duration { return 0 }
+	plain, err := q.Make(t.Context(), plan.Staircase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Goal = plan.Goal{Objective: plan.Cost, Deadline: plain.Makespan + corral.Seconds(time.Hour)}
+	if plain, err = q.Make(t.Context(), plan.Staircase); err != nil || !plain.Feasible {
+		t.Fatalf("%+v, %v", plain, err)
+	}
+	made, err := q.Make(t.Context(), plan.Auto)
+	if err != nil || made.Feasible || made.Nearest == nil || len(made.Contest) != len(plan.Algorithms)-1 ||
+		!strings.Contains(made.Reasons[0], "misses the goal more often than not") ||
+		!strings.Contains(made.Reasons[0], "--deadline ") {
+		t.Errorf("%+v, %v", made, err)
+	}
+	// A budget of nearly nothing is out of reach for any.
+	little := cost.Amount{Money: 1, Unit: plain.Cost.Unit}
+	q = question(0)
+	q.Goal = plan.Goal{Objective: plan.Makespan, Budget: &little}
+	if made, err = q.Make(t.Context(), plan.Auto); err != nil || made.Feasible || made.Nearest == nil {
+		t.Errorf("with a budget of nearly nothing: %+v, %v", made, err)
+	}
+}
+
+// A chain of a wide and a narrow stage on a queue whose waits are an hour: the pilot of the second is asked for at once
+// where only that is sure to be in time, and is held idle from the hour on.
+func TestVirtualReservationOfALaterPilot(t *testing.T) {
+	t.Parallel()
+	q := question(0)
+	q.Odds = func(string, string) virtual.Predictor {
+		return func(_ int, _, within time.Duration) float64 { return min(1, within.Hours()/10) }
+	}
+	plain, err := q.Make(t.Context(), plan.Staircase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := q.Make(t.Context(), plan.VAR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	early := 0
+	for i, p := range made.Pilots {
+		was := plain.Pilots[i]
+		if p.End != was.End || p.Ready != was.Ready {
+			t.Errorf("pilot %d works at other times: %+v, and %+v", i, p, was)
+		}
+		if p.Early {
+			early++
+			if p.Submit != 0 || time.Duration(p.Start) != time.Hour || p.Walltime != was.Walltime+was.Start {
+				t.Errorf("pilot %d is %+v, and was %+v", i, p, was)
+			}
+		}
+	}
+	if early == 0 || made.Cost.Money <= plain.Cost.Money || made.Makespan != plain.Makespan {
+		t.Errorf("%d early pilots, %s instead of %s: %q", early, made.Cost, plain.Cost, made.Reasons)
+	}
+}
+
+// What the queue has room for is in line for its time, and costs no more than planned.
+func TestCombinedHoldsNothingIdleWhereThereIsRoom(t *testing.T) {
+	t.Parallel()
+	q := question(0)
+	q.Model.Sites[0].Room = availability.New(processors, 0)
+	plain, err := q.Make(t.Context(), plan.Staircase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := q.Make(t.Context(), plan.Combined)
+	if err != nil || made.Cost != plain.Cost || made.Makespan != plain.Makespan {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	for i, p := range made.Pilots {
+		if p.Start != plain.Pilots[i].Start || p.Submit > 0 && p.Submit != p.Start {
+			t.Errorf("pilot %d is %+v, and was %+v", i, p, plain.Pilots[i])
+		}
+	}
+}
+
+// A stage goes where its tasks find what they need: of two sites the one with GPUs, although the other is free at once.
+func TestGreedyLooksAtHosts(t *testing.T) {
+	t.Parallel()
+	q := question(0)
+	for i := range q.Model.Work.Tasks {
+		q.Model.Work.Tasks[i].Needs.GPUs = 1
+	}
+	late := q.Model.Sites[0]
+	late.Name, late.Room, late.Host.GPUs = "gpu", availability.New(processors, 0), 8
+	late.Room.Take(0, 2*time.Hour, processors)
+	q.Model.Sites[0].Room, q.Model.Sites[0].Host.GPUs = availability.New(processors, 0), 0
+	q.Model.Sites, q.Model.Queues = append(q.Model.Sites, late), nil
+	for _, by := range []plan.Algorithm{plan.Greedy, plan.MOGA} {
+		made, err := q.Make(t.Context(), by)
+		if err != nil || !made.Feasible {
+			t.Errorf("%s: %+v, %v", by, made, err)
+		}
+	}
+}
+
+// Two queues of one site have its cpus together.
+func TestSeveralQueues(t *testing.T) {
+	t.Parallel()
+	q := question(0)
+	q.Model.Queues = nil
+	q.Model.Sites[0].Queue, q.Model.Sites[0].Room = "x", availability.New(processors, 0)
+	other := q.Model.Sites[0]
+	other.Queue = "y"
+	q.Model.Sites = append(q.Model.Sites, other)
+	made, err := q.Make(t.Context(), plan.MOGA)
+	if err != nil || !made.Feasible || made.PeakCPUs > processors {
+		t.Errorf("%+v, %v", made, err)
+	}
+}
+
+// What an algorithm cannot do is said, and Auto goes on with the others.
+func TestWhatCannotBeSearched(t *testing.T) {
+	t.Parallel()
+	q := question(0)
+	q.Model.Sites[0].Room = availability.New(1, 0)
+	q.Model.Sites[0].Room.Take(0, availability.Forever, 1)
+	if _, err := q.Make(t.Context(), plan.MOGA); corral.KindOf(err) != corral.Unsatisfiable {
+		t.Errorf("no slot: %v", err)
+	}
+	made, err := q.Make(t.Context(), plan.Auto)
+	if err != nil || made.Contest[2].Why == "" || made.Contest[1].Why == "" {
+		t.Errorf("%+v, %v", made, err)
+	}
+	impossible := question(0)
+	impossible.Model.Work.Tasks[0].Needs.CPUs = 2 * processors
+	for _, by := range plan.Algorithms { // all say the same, and what the planner says
+		if made, err := impossible.Make(t.Context(), by); err != nil || made.Feasible ||
+			!strings.Contains(made.Reasons[0], "no host has that") {
+			t.Errorf("%s: %+v, %v", by, made, err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if _, err := q.Make(ctx, plan.Auto); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("after its context has ended: %v", err)
+	}
+}

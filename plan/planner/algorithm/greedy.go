@@ -1,0 +1,180 @@
+package algorithm
+
+// The greedy algorithm looks at a place for one stage at a time, and never goes back: what a wide pilot for this stage
+// does to the start of the next it does not ask. So it is quick, and its plans have few pilots.
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/greedy"
+	"github.com/corral-pilot/corral/plan/planner/slotted"
+	"github.com/corral-pilot/corral/plan/slot"
+)
+
+// A stage is levels of a graph, one after another, that are about as wide as each other.
+type stage struct {
+	work  plan.Work
+	needs corral.Resources // that its tasks need at most, in each respect
+	most  int              // cpus that are of use at once
+	takes map[int]time.Duration
+}
+
+// stages cuts a workflow into stages, for each site as it runs there: a level belongs to the one before it if the
+// powers of two of their widths are the same, or if that one takes less than the shortest walltime at the first site.
+func stages(p plan.Problem) [][]*stage {
+	parts := make([][]*stage, len(p.Sites)) // :: site, stage
+	cpus := make([]int, len(p.Work.Graph.LevelSizes()))
+	for i, level := range p.Work.Graph.Levels() {
+		cpus[level] += max(1, p.Work.Tasks[i].Needs.CPUs)
+	}
+	from := 0
+	for k := range cpus {
+		last := k+1 == len(cpus)
+		if !last && bits.Len(uint(cpus[k])) == bits.Len(uint(cpus[k+1])) {
+			continue
+		}
+		first := stageOf(p, &p.Sites[0], from, k)
+		first.most = slices.Max(cpus[from : k+1])
+		if takes, ok := first.on(first.most); !last && ok && takes < shortestStage {
+			continue
+		}
+		parts[0] = append(parts[0], first)
+		for i := 1; i < len(parts); i++ {
+			st := stageOf(p, &p.Sites[i], from, k)
+			st.most = first.most
+			parts[i] = append(parts[i], st)
+		}
+		from = k + 1
+	}
+	return parts
+}
+
+// shortestStage is how long a stage takes at least, if another follows: the walltimes of pilots are no shorter.
+const shortestStage = 10 * time.Minute
+
+// stageOf is the stage of some levels at a site.
+func stageOf(p plan.Problem, s *plan.Site, from, to int) *stage {
+	of := p.Work.Graph.Levels()
+	st := &stage{takes: map[int]time.Duration{}}
+	st.work, _ = p.Work.Part(func(i int) bool { return of[i] >= from && of[i] <= to })
+	for i := range st.work.Tasks {
+		t := &st.work.Tasks[i]
+		t.Runtime = lasts(p, s, *t)
+		st.needs = st.needs.Most(t.Needs)
+	}
+	st.needs.CPUs = max(1, st.needs.CPUs)
+	return st
+}
+
+// on is how long a stage takes on so many cpus that it has for itself, and as much more as its longest task, since a
+// pilot has its cpus in hosts, and takes tasks in another order. What it does not need it gives back. ok is false if a
+// task has no place there.
+func (s *stage) on(cpus int) (takes time.Duration, ok bool) {
+	if d, known := s.takes[cpus]; known {
+		return d, d >= 0
+	}
+	alone := slot.Slot{Length: time.Hour, Processors: cpus, Divisible: true, Extensible: true}
+	one, err := slotted.New(slotted.Problem{Work: s.work, Sites: []slotted.Site{
+		{Offer: slot.Offer{Processors: cpus, Slots: []slot.Slot{alone}}}}})
+	if err == nil {
+		var point cost.Point
+		if point, ok = one.Evaluator().Point(func(int) bool { return true }); ok {
+			takes = point.Makespan + slices.Max(s.work.Runtimes())
+		}
+	}
+	if s.takes[cpus] = takes; !ok {
+		s.takes[cpus] = -1
+	}
+	return takes, ok
+}
+
+// On a machine that has room for one stage at a time walltimes matter: the next stage's place begins behind the
+// walltime of the one before, however early that ends. So short stages are joined rather than followed by others, and
+// the last word, of whether it was worth it, is the replay's.
+
+// weighings are the trade-offs by which the greedy algorithm makes choices. Of these the goal has the last word.
+var weighings = []ensemble.Share{0, ensemble.Whole / 4, ensemble.Whole / 2, ensemble.Whole * 3 / 4, ensemble.Whole}
+
+// greedily returns a choice of slots for each weighing with which every stage has found a place.
+func greedily(q Question) (choices [][]planner.Slot) {
+	p := q.Model.Problem
+	parts := stages(p)
+	for _, alpha := range weighings {
+		if slots, ok := placed(p, parts, alpha); ok {
+			choices = append(choices, slots)
+		}
+	}
+	return choices
+}
+
+// placed gives each stage in turn the place that weighs least: of all sites, and of widths that double, the earliest at
+// which the pilot's workers are there when the stage before has ended.
+func placed(p plan.Problem, parts [][]*stage, alpha ensemble.Share) (all []planner.Slot, ok bool) {
+	rooms := make([]*availability.Profile, len(p.Sites))
+	for i := range p.Sites {
+		rooms[i] = roomOf(&p.Sites[i])
+	}
+	var ready time.Duration
+	for k := range parts[0] {
+		var slots []planner.Slot
+		var points []cost.Point
+		var from []int // :: slot → site
+		for i := range p.Sites {
+			s, st := &p.Sites[i], parts[i][k]
+			for n := st.needs.CPUs; n < 2*st.most && st.needs.FitIn(s.Host); n *= 2 {
+				cpus := min(n, st.most)
+				takes, can := st.on(cpus)
+				length := asked(takes+held(p, s), s.Walltime)
+				at, fits := rooms[i].Fit(max(0, ready-s.Overhead), length, cpus)
+				if !can || !fits || length > s.Walltime {
+					continue
+				}
+				slots = append(slots, planner.Slot{Site: s.Name, Queue: s.Queue, CPUs: cpus,
+					Span: plan.Span{From: at, To: at + length}})
+				points = append(points, cost.Point{Makespan: at + s.Overhead + takes,
+					Cost: slot.Charge(hourly(s), int64(cpus)*(s.Overhead+takes).Milliseconds())})
+				from = append(from, i)
+			}
+		}
+		if len(slots) == 0 {
+			return nil, false
+		}
+		best := greedy.Choose(points, alpha)
+		one := slots[best]
+		rooms[from[best]].Take(one.From, one.To, one.CPUs)
+		ready = points[best].Makespan
+		all = joined(all, one, p.Sites[from[best]].Walltime)
+	}
+	return all, true
+}
+
+// asked is what a pilot asks for that is there for so long: half as much again, in whole minutes, as far as the queue
+// allows.
+func asked(length, most time.Duration) time.Duration {
+	enough := max(shortestStage, (length*3/2 + time.Minute - 1).Truncate(time.Minute))
+	return max(length, min(enough, most))
+}
+
+// held is for how long a pilot is there without taking tasks.
+func held(p plan.Problem, s *plan.Site) time.Duration { return -stays(p, s, 0) }
+
+// joined adds a slot, to the last one if that is as wide, reaches to it, and both are no longer than a walltime.
+func joined(all []planner.Slot, one planner.Slot, walltime time.Duration) []planner.Slot {
+	if n := len(all); n > 0 {
+		last := &all[n-1]
+		if last.Site == one.Site && last.Queue == one.Queue && last.CPUs == one.CPUs && last.To == one.From &&
+			one.To-last.From <= walltime {
+			last.To = one.To
+			return all
+		}
+	}
+	return append(all, one)
+}

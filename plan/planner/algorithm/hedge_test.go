@@ -1,0 +1,131 @@
+package algorithm_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/availability"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/planner/algorithm"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// Each pilot has a second one at the other site where it is expected soonest, and as many tasks as before are where
+// they were; it costs what the second one holds while it comes up. A site with too few cpus has none.
+func TestHedge(t *testing.T) {
+	t.Parallel()
+	q := question(3)
+	p := &q.Model.Problem
+	p.Sites[0].Room, q.Model.Queues = nil, nil
+	for _, other := range []struct {
+		name string
+		wait time.Duration
+		cpus int
+	}{{"slow", 3 * time.Hour, processors}, {"quick", 2 * time.Hour, processors}, {"small", 0, 1}} {
+		s := p.Sites[0]
+		s.Name, s.CPUs, s.Wait = other.name, other.cpus, func(plan.Shape) time.Duration { return other.wait }
+		p.Sites = append(p.Sites, s)
+	}
+	q.Options.Shape = 7
+	alone := q
+	alone.Model.Sites = p.Sites[:1]
+	made, err := alone.Make(t.Context(), plan.Staircase)
+	if err != nil || !made.Feasible {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	h := algorithm.Hedge(*p, made)
+	n, held := len(made.Pilots), 0.0
+	if len(h.Pilots) != 2*n || len(plan.Hedged(h.Pilots)) != n || h.Makespan != made.Makespan {
+		t.Fatalf("%d pilots instead of %d, reasons %q", len(h.Pilots), n, h.Reasons)
+	}
+	for k, second := range h.Pilots[n:] {
+		first := h.Pilots[k]
+		if second.Site != "quick" || *second.Hedges != k || second.CPUs != first.CPUs || second.Submit < first.Submit ||
+			time.Duration(second.Start-second.Submit) != 2*time.Hour || second.Start < first.Start ||
+			second.End != second.Ready {
+			t.Errorf("%+v hedges %+v", second, first)
+		}
+		held += float64(second.HeldCPUs()) * time.Duration(second.End-second.Start).Hours()
+	}
+	if more := h.CoreHours - made.CoreHours; more < held-1e-6 || more > held+1e-6 {
+		t.Errorf("it holds %.4f core-hours more, and the second pilots %.4f", more, held)
+	}
+	if came := sim.Run(algorithm.AsReserved(montecarlo.Model{Problem: *p}, h)); len(came.Pilots) != n {
+		t.Errorf("%d pilots are played, want those that work", len(came.Pilots))
+	}
+	if one := algorithm.Hedge(alone.Model.Problem, made); len(one.Pilots) != n {
+		t.Errorf("at one site there are %d pilots", len(one.Pilots))
+	}
+}
+
+// two is a plan of two pilots of four cpus at site a, which work for an hour from the third on, and site b beside it.
+func two(change func(b *plan.Site)) (plan.Problem, *plan.Plan) {
+	q := question(0)
+	a := q.Model.Sites[0]
+	a.Name, a.Room = "a", nil
+	b := a
+	b.Name, b.Overhead = "b", 0
+	change(&b)
+	p := plan.Problem{Sites: []plan.Site{a, b}}
+	p.Work.Graph, _ = dag.New(0, nil)
+	made := &plan.Plan{Feasible: true, Point: plan.Point{Cost: cost.Amount{Unit: cost.CPUHours}}}
+	for range 2 {
+		made.Pilots = append(made.Pilots, plan.Pilot{Site: "a", Hosts: 1, CPUs: 4, Walltime: corral.Seconds(2 * time.Hour),
+			Submit: corral.Seconds(time.Hour), Start: corral.Seconds(2 * time.Hour),
+			Ready: corral.Seconds(2*time.Hour + 10*time.Second), End: corral.Seconds(3 * time.Hour)})
+	}
+	return p, made
+}
+
+// Second pilots are in what room there is one beside the other, have the site's cpus for as long as the first would
+// work, and are not asked for where all of it may cost more than the budget, or than is left there.
+func TestHedgesKeepLimits(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		change func(*plan.Site)
+		budget *cost.Amount
+		want   int
+		says   string
+	}{
+		{"two have room", func(*plan.Site) {}, nil, 2, "of 2 pilots 2"},
+		{"one has room, and the other waits", func(b *plan.Site) { b.Room = availability.New(4, 0) }, nil, 2, "of 2 pilots 2"},
+		{"the site gives cpus for one", func(b *plan.Site) { b.CPUs = 4 }, nil, 1, "of 2 pilots 1"},
+		{"what is left allows one", func(b *plan.Site) { left := cost.Money(5_000_000); b.Left = &left }, nil, 1, "of 2 pilots 1"},
+		{"it is ten times as dear, and within the budget", dear, &cost.Amount{Money: 81_000_000, Unit: cost.CPUHours}, 2,
+			"80.022ch at most"},
+		{"it is ten times as dear, and over the budget", dear, &cost.Amount{Money: 79_000_000, Unit: cost.CPUHours}, 0,
+			"not hedged: if the second ones work it may cost 80.022ch"},
+	} {
+		p, made := two(tc.change)
+		made.Goal.Budget = tc.budget
+		h := algorithm.Hedge(p, made)
+		if n := len(h.Pilots) - 2; n != tc.want || !strings.Contains(strings.Join(h.Reasons, "\n"), tc.says) {
+			t.Errorf("%s: %d second pilots, %q", tc.name, n, h.Reasons)
+		}
+	}
+}
+
+func dear(b *plan.Site) { b.Tariff.Rate.Price *= 10 }
+
+// A pilot that follows another stays at its site alone.
+func TestFollowersAreNotHedged(t *testing.T) {
+	t.Parallel()
+	q := question(0)
+	s := q.Model.Sites[0]
+	s.Name = "other"
+	q.Model.Sites = append(q.Model.Sites, s)
+	first := 0
+	made := &plan.Plan{Feasible: true, Pilots: []plan.Pilot{
+		{Site: "site", Hosts: 1, CPUs: 1, Walltime: 3600e9, End: corral.Seconds(time.Hour)},
+		{Site: "site", Hosts: 1, CPUs: 1, Walltime: 3600e9, End: corral.Seconds(time.Hour), Follows: &first},
+	}}
+	if h := algorithm.Hedge(q.Model.Problem, made); len(h.Pilots) != 2 {
+		t.Errorf("%+v", h.Pilots)
+	}
+}

@@ -1,0 +1,122 @@
+package baseline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/heap"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/sim"
+)
+
+// A Result is what a run on pilots of one task each came to.
+type Result struct {
+	Makespan time.Duration
+	Held     time.Duration // cpus × time
+	Work     time.Duration // of that, in tasks
+	Requests int
+}
+
+// Single plays a scenario's work on pilots that run one task each. With no placeholders each task is a batch job of its
+// own, asked for when it is ready: what a workflow system without pilots does. With placeholders (Pinchak, Lu and
+// Goldenberg: Practical heterogeneous placeholder scheduling in overlay metacomputers, JSSPP 2002) so many jobs at most
+// wait or run: each takes the first ready task when it starts, and asks for itself again while the queue is not empty.
+//
+// Waits, runtimes and the overhead are those of the scenario's first site. cpus limits what is held at once.
+func Single(s sim.Scenario, placeholders, cpus int) Result {
+	x := &single{Scenario: s, placeholders: placeholders, free: cpus, missing: make([]int, len(s.Work.Tasks)),
+		events: heap.New(func(a, b event) bool { return a.at < b.at })}
+	for i := range s.Work.Tasks {
+		if x.missing[i] = len(s.Work.Graph.Parents(i)); x.missing[i] == 0 {
+			x.ready = append(x.ready, i)
+		}
+	}
+	x.ask(0)
+	for x.events.Len() > 0 {
+		e := x.events.Pop()
+		if e.task >= 0 {
+			x.done(e)
+		} else {
+			x.waiting--
+			x.here++
+		}
+		x.start(e.at)
+		x.ask(e.at)
+	}
+	return x.out
+}
+
+// A single is the state of one run.
+type single struct {
+	sim.Scenario
+	placeholders int
+	free         int   // cpus of the site
+	ready        []int // tasks, first come first served
+	missing      []int // :: task → parents that are not done
+	waiting      int   // jobs in the queue
+	here         int   // jobs whose wait is over, without a task
+	running      int
+	events       heap.Heap[event]
+	out          Result
+}
+
+// An event is the end of a task, or with task −1 the end of a job's wait.
+type event struct {
+	at   time.Duration
+	task int
+}
+
+// ask asks for a job for each ready task that has none.
+func (x *single) ask(now time.Duration) {
+	for len(x.ready) > x.waiting+x.here &&
+		(x.placeholders == 0 || x.waiting+x.here+x.running < x.placeholders) {
+		shape := plan.Shape{Hosts: 1, Host: x.Sites[0].Host, Walltime: x.Sites[0].Walltime}
+		shape.Host.CPUs = 1
+		x.events.Push(event{now + x.Sites[0].Draw(shape, x.out.Requests), -1})
+		x.out.Requests++
+		x.waiting++
+	}
+}
+
+// start lets jobs whose wait is over take tasks, as far as the site has cpus.
+func (x *single) start(now time.Duration) {
+	for x.here > 0 && len(x.ready) > 0 {
+		i := x.ready[0]
+		need := x.Work.Tasks[i].CPUs
+		if need > x.free {
+			return
+		}
+		x.ready, x.here = slices.Delete(x.ready, 0, 1), x.here-1
+		x.free -= need
+		x.running++
+		took := x.Work.Tasks[i].Estimate
+		if x.Runtime != nil {
+			took = x.Runtime(i, 1)
+		}
+		if x.Speed != nil {
+			took = time.Duration(float64(took) * x.Speed(sim.Host{Site: x.Sites[0].Name}))
+		}
+		held := x.Sites[0].Overhead + took
+		if x.Bytes != nil {
+			held += x.Sites[0].Transfer.Takes(x.Bytes(i))
+		}
+		x.out.Held += held * time.Duration(need)
+		x.out.Work += took * time.Duration(need)
+		x.events.Push(event{now + held, i})
+	}
+	if x.placeholders > 0 && len(x.ready) == 0 {
+		x.here = 0 // a placeholder that finds nothing ends
+	}
+}
+
+// done ends a task and its job.
+func (x *single) done(e event) {
+	x.out.Makespan = max(x.out.Makespan, e.at)
+	x.free += x.Work.Tasks[e.task].CPUs
+	x.running--
+	for _, c := range x.Work.Graph.Children(e.task) {
+		if x.missing[c]--; x.missing[c] == 0 {
+			x.ready = append(x.ready, int(c))
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package planner
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// A drawn workflow is built task by task, with runtimes from a mean and a standard deviation in seconds (lognormal).
+type drawn struct {
+	plan.Work
+	rng   *rand.Rand
+	edges [][2]int
+}
+
+func (d *drawn) add(kind string, mean, sd float64, parents ...int) int {
+	i := len(d.Tasks)
+	sigma := math.Sqrt(math.Log(1 + sd*sd/(mean*mean)))
+	seconds := mean * math.Exp(sigma*d.rng.NormFloat64()-sigma*sigma/2)
+	d.Tasks = append(d.Tasks, plan.Task{ID: fmt.Sprintf("%s%d", kind, i), Kind: kind, Needs: corral.Resources{CPUs: 1,
+		MemoryMiB: 900}, Runtime: time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)})
+	for _, p := range parents {
+		d.edges = append(d.edges, [2]int{p, i})
+	}
+	return i
+}
+
+func (d *drawn) work(b *testing.B) plan.Work {
+	var err error
+	if d.Graph, err = dag.New(len(d.Tasks), d.edges); err != nil {
+		b.Fatal(err)
+	}
+	return d.Work
+}
+
+// cyberShake has the kinds of table 5.4 (Juve 2012): of each 1,000 tasks 6 ExtractSGT, 496 SeisSynth, as many
+// PeakValCalcOkaya, and two that zip.
+func cyberShake(b *testing.B, tasks int) plan.Work {
+	d := &drawn{rng: rand.New(rand.NewPCG(54, 0))}
+	for len(d.Tasks) < tasks {
+		var extracts, synths, peaks []int
+		for range 6 {
+			extracts = append(extracts, d.add("ExtractSGT", 110.58, 141.20))
+		}
+		for k := range 496 {
+			synths = append(synths, d.add("SeisSynth", 79.47, 70.86, extracts[k%6]))
+			peaks = append(peaks, d.add("PVCOkaya", 0.55, 2.48, synths[k]))
+		}
+		d.add("ZipSeis", 265.73, 275.04, synths...)
+		d.add("ZipPeakSA", 195.80, 237.99, peaks...)
+	}
+	return d.work(b)
+}
+
+// montage has the shape and the kinds of table 5.2: of n images each is projected, differs from its neighbours, and is
+// corrected.
+func montage(b *testing.B, images int) plan.Work {
+	d := &drawn{rng: rand.New(rand.NewPCG(52, 0))}
+	var projected, diffs, corrected []int
+	for range images {
+		projected = append(projected, d.add("mProjectPP", 1.73, 0.09))
+	}
+	for i := range images {
+		for _, by := range []int{1, 2, 3} {
+			diffs = append(diffs, d.add("mDiffFit", 0.66, 0.56, projected[i], projected[(i+by)%images]))
+		}
+	}
+	model := d.add("mBgModel", 384.49, 1, d.add("mConcatFit", 143.26, 1, diffs...))
+	for i := range images {
+		corrected = append(corrected, d.add("mBackground", 1.72, 0.65, model, projected[i]))
+	}
+	table := d.add("mImgtbl", 2.78, 1.37, corrected...)
+	for k := range max(1, images/124) {
+		add := d.add("mAdd", 282.37, 137.93, append([]int{table}, corrected[k*len(corrected)/max(1, images/124):]...)...)
+		d.add("mShrink", 66.10, 46.37, add)
+	}
+	return d.work(b)
+}
+
+// grid is a site of 1,000 cpus in hosts of 8, with a wait and a walltime of a day.
+func grid() plan.Site {
+	s := cloud()
+	s.Host = corral.Resources{CPUs: 8, MemoryMiB: 16_000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited}
+	s.Hosts, s.CPUs, s.Walltime, s.Margin, s.Overhead = 16, 1000, 24*time.Hour, time.Minute, 10*time.Second
+	s.Wait, s.Tariff = func(plan.Shape) time.Duration { return 5 * time.Minute }, plan.CoreHours
+	return s
+}
+
+// fewestPoints is how many a front has at least, of workflows of any size.
+const fewestPoints = 8
+
+// BenchmarkMake makes plans with their fronts, from a thousand tasks to a million: seconds for each, the points of the
+// front, and the most memory that the process had, the workflow included, while it was planned.
+func BenchmarkMake(b *testing.B) {
+	of := map[string]func(*testing.B) plan.Work{"montage/6000": func(b *testing.B) plan.Work { return montage(b, 1190) }}
+	names := []string{"montage/6000"}
+	for _, n := range []int{1_000, 10_000, 100_000, 840_000, 1_000_000} {
+		name := fmt.Sprintf("cybershake/%d", n)
+		names = append(names, name)
+		of[name] = func(b *testing.B) plan.Work { return cyberShake(b, n) }
+	}
+	for _, name := range names {
+		b.Run(name, func(b *testing.B) {
+			problem := plan.Problem{Work: of[name](b), Sites: []plan.Site{grid()},
+				Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500}}
+			points := 0
+			forgetPeak(b)
+			for b.Loop() {
+				pl, err := Make(problem, plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, Options{})
+				if err != nil || !pl.Feasible {
+					b.Fatal(err, pl.Reasons)
+				}
+				points = len(pl.Front)
+			}
+			b.ReportMetric(float64(len(problem.Work.Tasks)), "tasks")
+			b.ReportMetric(float64(points), "points")
+			b.ReportMetric(peak(b), "peak-MiB")
+			if points < fewestPoints {
+				b.Errorf("a front of %d points, want %d at least", points, fewestPoints)
+			}
+		})
+	}
+}
+
+// forgetPeak makes the most memory that the process has had what it has now.
+func forgetPeak(b *testing.B) {
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		b.Log("the peak counts from the process's beginning: ", err)
+	}
+}
+
+// peak is the most resident memory that the process has had, in MiB.
+func peak(b *testing.B) float64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var kib float64
+	for line := range strings.Lines(string(text)) {
+		if n, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			if _, err := fmt.Sscanf(n, "%f kB", &kib); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	return kib / 1024
+}

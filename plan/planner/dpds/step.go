@@ -1,0 +1,189 @@
+package dpds
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+)
+
+// A pool is what a step knows of the machines that count.
+type pool struct {
+	all        []ensemble.Machine
+	completing []ensemble.Machine // whose next period would begin before the next step could end them
+	idle       []ensemble.Machine // of those that are ready
+	dues       cost.Money         // what those that complete cost more until the next step's orders are carried out
+	due        cost.Money         // the most that one of them does
+	busy       int                // slots of those that are ready and have a task
+	slots      int                // of those that are ready
+	spent      cost.Money         // whatever is decided
+}
+
+// Step decides about the machines (Juve 2012, Algorithm 2): the first Machines at the beginning, then every Interval. A
+// machine is ended only shortly before another period of it would begin, so that no money is thrown away. Where periods
+// are shorter than the interval, which the thesis does not have, machines cost several of them until the next step; it
+// comes sooner when the money would not last for that.
+func (r Rules) Step(v ensemble.View) ensemble.Orders {
+	if v.Now == 0 {
+		n := min(int64(r.Machines), r.affords(r.Budget))
+		return ensemble.Orders{Start: int(n), Next: firstLook}
+	}
+	for r.Interval/2 >= max(r.Terms.Period, time.Second) && r.short(v) {
+		r.Interval /= 2
+	}
+	orders := r.step(v)
+	orders.Next = v.Now + r.Interval
+	return orders
+}
+
+// ahead is for how long a machine is held, at least, that is not ended now.
+func (r Rules) ahead() time.Duration { return r.Interval + r.Leaving }
+
+// late is for how long a machine is held whatever is decided about it now.
+func (r Rules) late() time.Duration {
+	if r.Once || !r.Fixes.Leaving {
+		return 0
+	}
+	return r.Leaving
+}
+
+// costs is what new machines cost until then.
+func (r Rules) costs(machines int) cost.Money {
+	if r.Once {
+		return r.Terms.Times(int64(machines))
+	}
+	return r.Terms.Times(int64(machines) * r.Terms.Periods(r.ahead()))
+}
+
+// affords is for how many of them money suffices.
+func (r Rules) affords(money cost.Money) int64 {
+	if r.Terms.Price <= 0 {
+		return math.MaxInt64
+	}
+	return int64(max(0, money) / r.costs(1))
+}
+
+// short reports whether the money does not last until the next step for the machines that are there.
+func (r Rules) short(v ensemble.View) bool {
+	p := r.pool(v)
+	return r.Budget-p.spent < p.dues
+}
+
+// firstLook is when machines are looked at first: when the first tasks have begun.
+const firstLook = time.Millisecond
+
+func (r Rules) step(v ensemble.View) ensemble.Orders {
+	p := r.pool(v)
+	left := r.Budget - p.spent
+	late := v.Now > r.Deadline
+	switch {
+	case v.Over && r.Fixes.Finish:
+		return ensemble.Orders{Stop: ids(p.all)}
+	case late && r.Once:
+		return ensemble.Orders{Stop: ids(p.all)}
+	case late:
+		return ensemble.Orders{Stop: ids(p.completing)}
+	case left < p.dues:
+		n := int64(len(p.all)) - int64(max(0, left)/max(1, p.due))
+		return ensemble.Orders{Stop: ids(first(p.completing, int(max(0, n))))}
+	case (r.Once || r.Ends) && len(p.all) < r.Machines && r.lacking(p): // some have ended
+		return ensemble.Orders{Start: int(min(int64(r.Machines-len(p.all)), r.affords(left-p.dues)))}
+	case r.Fixed, p.slots == 0, left <= r.costs(len(p.all)):
+	case r.High.Compare(p.busy, p.slots) < 0: // u > u_h
+		return ensemble.Orders{Start: r.more(len(p.all), left)}
+	case r.Low.Compare(p.busy, p.slots) > 0: // u < u_l
+		return ensemble.Orders{Stop: r.fewer(p)}
+	}
+	return ensemble.Orders{}
+}
+
+// lacking reports whether machines that have ended are lacking: none is left that is ready, or those that are left are
+// busy. Of machines that are billed once, none was let go; of others some may have been, for want of work.
+func (r Rules) lacking(p pool) bool {
+	if r.Once {
+		return p.slots == 0 || r.Low.Compare(p.busy, p.slots) <= 0
+	}
+	return len(p.all) == 0 || r.High.Compare(p.busy, p.slots) < 0 && p.slots > 0
+}
+
+// more is how many machines are asked for, one or none, where there are so many.
+func (r Rules) more(machines int, left cost.Money) int {
+	need := int64(1)
+	if r.Fixes.Afford {
+		need += int64(machines)
+	}
+	if r.Scaling.Of(r.Machines) <= machines || r.affords(left) < need {
+		return 0
+	}
+	return 1
+}
+
+// fewer are half of the idle machines, as far as their periods end. The published rule takes any half, and of it those
+// whose periods end.
+func (r Rules) fewer(p pool) []int {
+	n := (len(p.idle) + 1) / 2
+	if r.Fixes.RoundDown && len(p.all) > 1 {
+		n = len(p.idle) / 2
+	}
+	goes := func(m ensemble.Machine) bool {
+		return slices.ContainsFunc(p.completing, func(c ensemble.Machine) bool { return c.ID == m.ID })
+	}
+	if !r.Fixes.Idle {
+		return ids(only(first(p.idle, n), goes))
+	}
+	return ids(first(only(p.idle, goes), n))
+}
+
+// pool sorts the machines of a view.
+func (r Rules) pool(v ensemble.View) (p pool) {
+	for _, m := range v.Machines {
+		if !m.Ready && !r.Fixes.Booting {
+			continue
+		}
+		p.all = append(p.all, m)
+		if m.Ready {
+			p.busy, p.slots = p.busy+m.Busy, p.slots+m.Slots
+			if m.Busy == 0 {
+				p.idle = append(p.idle, m)
+			}
+		}
+		spent := v.Charge(m, r.Terms, r.late())
+		due := v.Charge(m, r.Terms, r.ahead()) - spent
+		p.spent = p.spent.Plus(spent)
+		if !r.Once && due > 0 {
+			p.completing = append(p.completing, m)
+			p.dues, p.due = p.dues.Plus(due), max(p.due, due)
+		}
+	}
+	if r.Fixes.Idle {
+		p.completing = append(only(p.completing, free), only(p.completing, occupied)...)
+	}
+	p.spent = p.spent.Plus(v.Spent(p.all, r.Terms))
+	return p
+}
+
+func free(m ensemble.Machine) bool     { return m.Busy == 0 }
+func occupied(m ensemble.Machine) bool { return m.Busy > 0 }
+
+// only returns the machines of which something holds.
+func only(machines []ensemble.Machine, holds func(ensemble.Machine) bool) (some []ensemble.Machine) {
+	for _, m := range machines {
+		if holds(m) {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+func first(machines []ensemble.Machine, n int) []ensemble.Machine {
+	return machines[:min(n, len(machines))]
+}
+
+func ids(machines []ensemble.Machine) (all []int) {
+	for _, m := range machines {
+		all = append(all, m.ID)
+	}
+	return all
+}

@@ -1,0 +1,184 @@
+// Package greedy reserves processors for a workflow, task by task, at sites that price what is asked of them (Singh,
+// PhD thesis, University of Southern California, 2008, chapter 7, figure 51). Tasks come in the order of their ranks;
+// for each all sites are asked for reservations that start when its parents have ended and their data has come, and of
+// what they offer the one is taken that weighs cost against the end of the task as the user does.
+//
+// It weighs for each task by itself: the trade-off is of that task's offers, not of whole plans, so only the mean
+// makespan grows and the mean cost falls with it. With the least cost every reservation is one that delays nobody.
+//
+// A plan has one reservation for each task, which suits workflows of some hundred tasks at most. Others are planned in
+// pilots, for which jobs of many tasks stand here.
+package greedy
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/slotted"
+	"github.com/corral-pilot/corral/plan/slot"
+)
+
+// A Plan is what was reserved on trial, and for which task. Who carries it out reserves all of it in this order; the
+// fees are as told as long as nothing else happens at the sites.
+type Plan struct {
+	cost.Point                   // the makespan counts from now
+	Fees       cost.Money        // of the cost, what others' waits are priced at
+	Taken      []Taken           // in the order in which they were reserved
+	Schedule   []slotted.Running // of each task
+}
+
+// A Taken is the reservation of a task.
+type Taken struct {
+	Site, Task int
+	slot.Slot
+}
+
+// Make plans a problem now, with a market for each of its sites, which stay as they are; the offers of the sites are
+// not looked at, only how many processors they have. The trade-off of 0 asks for the earliest end of each task, of 1
+// for the least cost; another one is an error of kind Invalid. A task that no site can run is one of kind
+// Unsatisfiable.
+func Make(p slotted.Problem, markets []slot.Market, now time.Duration, tradeoff ensemble.Share) (Plan, error) {
+	if tradeoff < 0 || tradeoff > ensemble.Whole {
+		return Plan{}, corral.Errorf(corral.Invalid, "the trade-off is %s: give a number between 0, for the shortest "+
+			"makespan, and 1, for the least cost", tradeoff)
+	}
+	m := maker{Problem: p, now: now, tradeoff: tradeoff, work: map[cost.Money]int64{},
+		plan: Plan{Schedule: make([]slotted.Running, len(p.Work.Tasks))}}
+	for _, market := range markets {
+		m.markets = append(m.markets, market.Trial())
+	}
+	for _, i := range slotted.Order(p) {
+		if err := m.place(i); err != nil {
+			return Plan{}, err
+		}
+	}
+	m.plan.Cost = m.plan.Fees
+	for price, work := range m.work {
+		m.plan.Cost = m.plan.Cost.Plus(slot.Charge(price, work))
+	}
+	for _, r := range m.plan.Schedule {
+		m.plan.Makespan = max(m.plan.Makespan, r.End-now)
+	}
+	return m.plan, nil
+}
+
+type maker struct {
+	slotted.Problem
+	markets  []slot.Market
+	now      time.Duration
+	tradeoff ensemble.Share
+	work     map[cost.Money]int64 // :: price for an hour → milliseconds of a processor: they are rounded once
+	plan     Plan
+}
+
+// An offer is a reservation that a task may have.
+type offer struct {
+	site int
+	slot.Slot
+	comes cost.Point // to: when the task ends, and what the reservation costs
+}
+
+// place reserves for a task.
+func (m *maker) place(task int) error {
+	t := &m.Work.Tasks[task]
+	var all []offer
+	for site := range m.markets {
+		ready, takes := m.ready(task, site), m.takes(task, site)
+		if takes <= 0 { // nothing has to be reserved
+			all = append(all, offer{site, slot.Slot{Start: ready}, cost.Point{Makespan: ready}})
+			continue
+		}
+		for _, s := range m.markets[site].From(ready, takes, max(1, t.Needs.CPUs)) {
+			price, err := s.Cost(slot.Piece{Start: s.Start, Length: s.Length, Processors: s.Processors})
+			if err != nil {
+				return err
+			}
+			all = append(all, offer{site, s, cost.Point{Makespan: s.End(), Cost: price}})
+		}
+	}
+	if len(all) == 0 {
+		return corral.Errorf(corral.Unsatisfiable, "no site ever has %d processors for task %.80s",
+			max(1, t.Needs.CPUs), t.ID)
+	}
+	o := all[Choose(points(all), m.tradeoff)]
+	m.plan.Schedule[task] = slotted.Running{Site: o.site, Start: o.Start, End: o.End()}
+	if o.Length == 0 {
+		return nil
+	}
+	if err := m.markets[o.site].Reserve(o.Slot); err != nil {
+		return err
+	}
+	m.plan.Taken = append(m.plan.Taken, Taken{o.site, task, o.Slot})
+	m.work[o.Price] += int64(o.Processors) * o.Length.Milliseconds()
+	m.plan.Fees = m.plan.Fees.Plus(o.Fee)
+	return nil
+}
+
+func points(all []offer) (points []cost.Point) {
+	for _, o := range all {
+		points = append(points, o.comes)
+	}
+	return points
+}
+
+// ready is when a task's parents have ended, and their data is at a site.
+func (m *maker) ready(task, site int) time.Duration {
+	at := m.now
+	for _, p := range m.Work.Graph.Parents(task) {
+		r := m.plan.Schedule[p]
+		if end := r.End; r.Site != site && m.Transfer != nil {
+			at = max(at, end+m.Transfer(p, task))
+		} else {
+			at = max(at, end)
+		}
+	}
+	return at
+}
+
+// takes is a task's runtime at a site.
+func (m *maker) takes(task, site int) time.Duration {
+	if own := m.Sites[site].Runtimes; own != nil {
+		return own[task]
+	}
+	return m.Work.Tasks[task].Runtime
+}
+
+// Choose returns the index of the point with the least α × cost + (1 − α) × end, both as parts of what all points span
+// (Singh 2008, equation 20). Of equal ones the earlier is taken, then the cheaper, then the first. There has to be one.
+func Choose(all []cost.Point, tradeoff ensemble.Share) int {
+	byEnd := func(a, b cost.Point) int { return cmp.Compare(a.Makespan, b.Makespan) }
+	byCost := func(a, b cost.Point) int { return cmp.Compare(a.Cost, b.Cost) }
+	ends := int64(slices.MaxFunc(all, byEnd).Makespan - slices.MinFunc(all, byEnd).Makespan)
+	costs := int64(slices.MaxFunc(all, byCost).Cost - slices.MinFunc(all, byCost).Cost)
+	if ends == 0 {
+		ends = 1 // all are the same: whatever they are divided by
+	}
+	if costs == 0 {
+		costs = 1
+	}
+	weights := make([]*big.Int, len(all))
+	for i, p := range all {
+		weights[i] = new(big.Int).Add(product(int64(tradeoff), int64(p.Cost), ends),
+			product(int64(ensemble.Whole-tradeoff), int64(p.Makespan), costs))
+	}
+	best := 0
+	for i := range all {
+		if cmp.Or(weights[i].Cmp(weights[best]), byEnd(all[i], all[best]), byCost(all[i], all[best])) < 0 {
+			best = i
+		}
+	}
+	return best
+}
+
+func product(factors ...int64) *big.Int {
+	p := big.NewInt(1)
+	for _, x := range factors {
+		p.Mul(p, big.NewInt(x))
+	}
+	return p
+}

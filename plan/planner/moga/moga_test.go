@@ -1,0 +1,258 @@
+package moga_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/planner/slotted"
+	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/workload"
+)
+
+// offered returns the scheduler of a workflow of so many tasks on what a machine of 64 processors offers at an instant.
+func offered(t testing.TB, tasks int, at time.Duration) *slotted.Scheduler {
+	t.Helper()
+	m := queue.Machine{Processors: 64, Policy: queue.Conservative}
+	q := queue.States(m, workload.Draw(600, 64, 0.7, 1), []time.Duration{at})[0]
+	o, err := (&advertiser.Site{Name: "hpc", Queue: q, Price: 1_000_000}).Offer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := plantest.Levels(plantest.Grid{Tasks: tasks, Levels: 5, Runtime: 1000 * time.Second, Processors: 6, Parents: 2}, 1)
+	s, err := slotted.New(slotted.Problem{Work: w, Sites: []slotted.Site{{Offer: o}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// exact returns the front of all choices.
+func exact(p moga.Problem) []cost.Point {
+	score := p.Evaluator()
+	var all []cost.Point
+	for mask := range 1 << p.Slots {
+		if point, ok := score(moga.SetOf(p.Slots, func(i int) bool { return mask>>i&1 == 1 })); ok {
+			all = append(all, point)
+		}
+	}
+	var front []cost.Point
+	for _, i := range cost.Pareto(all) {
+		if len(front) == 0 || front[len(front)-1] != all[i] {
+			front = append(front, all[i])
+		}
+	}
+	return front
+}
+
+// volume is what a front dominates of the box up to twice the worst of an exact one.
+func volume(front, of []cost.Point) (sum float64) {
+	right, top := 2*of[len(of)-1].Makespan.Seconds(), 2*of[0].Cost.Units()
+	for _, p := range front {
+		sum += max(0, right-p.Makespan.Seconds()) * max(0, top-p.Cost.Units())
+		top = min(top, p.Cost.Units())
+	}
+	return sum
+}
+
+// Where all choices can be tried, the search comes to nearly all that there is: at least 98 % of what the exact front
+// dominates (F13), and never to what there is not.
+func TestQuality(t *testing.T) {
+	t.Parallel()
+	tried, wide := 0, 0
+	for k := range 40 {
+		s := offered(t, 20, time.Duration(k)*5*time.Hour)
+		if s.Slots() < 3 || s.Slots() > 8 {
+			continue
+		}
+		p := moga.Slots(s)
+		want := exact(p)
+		front, _ := moga.Search(p, moga.Options{Seed: uint64(k), Published: true})
+		got := points(front)
+		if v := volume(got, want) / volume(want, want); v < 0.98 || v > 1 {
+			t.Errorf("instant %d: %.3f of the exact front's volume", k, v)
+		}
+		for _, g := range got {
+			noWorse := func(w cost.Point) bool { return w.Makespan <= g.Makespan && w.Cost <= g.Cost }
+			if !slices.ContainsFunc(want, noWorse) {
+				t.Errorf("instant %d: %v is better than all that is possible", k, g)
+			}
+		}
+		if tried++; len(want) > 1 {
+			wide++
+		}
+	}
+	if tried < 10 || wide < 5 {
+		t.Errorf("%d instants were tried, %d with a choice: too few say nothing", tried, wide)
+	}
+}
+
+func points(f moga.Front) (all []cost.Point) {
+	for _, m := range f {
+		all = append(all, m.Point)
+	}
+	return all
+}
+
+// The same seed gives the same front, byte by byte, with any number of workers, and another seed may give another
+// (F35). Given the cheapest choice the front ends with it: it costs what the tasks do.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
+	s := offered(t, 40, 40*time.Hour)
+	o := moga.Options{Seed: 7, Generations: 4, Population: 40}
+	var first string
+	for _, o.Workers = range []int{1, 2, 7} {
+		front, _ := moga.Search(moga.Slots(s), o)
+		if got := fmt.Sprint(front); first == "" {
+			first = got
+		} else if got != first {
+			t.Errorf("%d workers find %s, one %s", o.Workers, got, first)
+		}
+		if last := front[len(front)-1]; last.Cost != s.LeastCost() {
+			t.Errorf("the cheapest costs %s of %s", last.Cost, s.LeastCost())
+		}
+	}
+}
+
+// No member of a front dominates or equals another, whatever comes in which order, and it is all that is not dominated
+// (F11).
+func TestDominance(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cost.Point {
+			return cost.Point{Makespan: time.Duration(rapid.IntRange(0, 9).Draw(t, "makespan")),
+				Cost: cost.Money(rapid.IntRange(0, 9).Draw(t, "cost"))}
+		}), 2, 64).Draw(t, "points")
+		bits := 6
+		front, _ := moga.Search(moga.Problem{Slots: bits, Evaluator: func() func(moga.Set) (cost.Point, bool) {
+			return func(chosen moga.Set) (cost.Point, bool) {
+				if i := int(chosen[0]); i < len(all) {
+					return all[i], true
+				}
+				return cost.Point{}, false // better than all, if it counted
+			}
+		}}, moga.Options{Population: 2000, Generations: -1})
+		var want []cost.Point
+		for _, i := range cost.Pareto(all) {
+			want = append(want, all[i])
+		}
+		want = slices.Compact(want)
+		if diff := cmp.Diff(want, points(front)); diff != "" {
+			t.Fatalf("front of %v (-want +got):\n%s", all, diff)
+		}
+	})
+}
+
+// A search ends with its context, before it begins or on its way, and says with which cause.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("the user has left")
+	for after := range 3 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		n := 0
+		front, err := moga.Search(moga.Problem{Slots: 99, Evaluator: func() func(moga.Set) (cost.Point, bool) {
+			return func(moga.Set) (cost.Point, bool) {
+				if n++; n > after*150 {
+					cancel(gone)
+				}
+				return cost.Point{}, true
+			}
+		}}, moga.Options{Workers: 1, Generations: 1_000_000, Context: ctx})
+		if front != nil || !errors.Is(err, gone) || n > after*150+1 {
+			t.Errorf("after %d evaluations: %v, %v", n, front, err)
+		}
+	}
+}
+
+// front is one of three points.
+var front = moga.Front{
+	{Point: cost.Point{Makespan: 10 * time.Hour, Cost: 100}},
+	{Point: cost.Point{Makespan: 12 * time.Hour, Cost: 50}},
+	{Point: cost.Point{Makespan: 20 * time.Hour, Cost: 40}},
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		alpha  string
+		limits moga.Limits
+		want   int
+	}{
+		{"0", moga.Limits{}, 0}, {"0.1", moga.Limits{}, 0}, {"0.5", moga.Limits{}, 1}, {"0.9", moga.Limits{}, 2},
+		{"1", moga.Limits{}, 2},
+		{"1", moga.Limits{Deadline: 12 * time.Hour}, 1}, {"1", moga.Limits{Deadline: 11 * time.Hour}, 0},
+		{"0", moga.Limits{Budget: 99}, 1}, {"0", moga.Limits{Budget: 40}, 2},
+	} {
+		alpha, _ := ensemble.ParseShare(c.alpha)
+		got, err := front.Choose(alpha, c.limits)
+		if err != nil || got.Point != front[c.want].Point {
+			t.Errorf("Choose(%s, %+v) = %v, %v; want %v", c.alpha, c.limits, got.Point, err, front[c.want].Point)
+		}
+	}
+	for _, c := range []struct {
+		front  moga.Front
+		alpha  ensemble.Share
+		limits moga.Limits
+		kind   corral.Kind
+		word   string
+	}{
+		{front, 2 * ensemble.Whole, moga.Limits{}, corral.Invalid, "the trade-off is 2: "},
+		{nil, 0, moga.Limits{}, corral.Unsatisfiable, "no choice of the slots has room"},
+		{front, 0, moga.Limits{Deadline: 13 * time.Hour, Budget: 45}, corral.Unsatisfiable,
+			"the fastest takes 10h0m0s and costs 0.0001, the cheapest takes 20h0m0s"},
+	} {
+		_, err := c.front.Choose(c.alpha, c.limits)
+		if corral.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.word) {
+			t.Errorf("Choose = %v, want %s", err, c.word)
+		}
+	}
+}
+
+// The more α cares for cost, the less the choice costs, and the longer it takes (F15); what it chooses is of the front.
+func TestTradeOff(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var f moga.Front
+		p := cost.Point{Makespan: time.Hour, Cost: 1 << 40}
+		for range rapid.IntRange(1, 10).Draw(t, "members") {
+			f = append(f, moga.Member{Point: p})
+			p.Makespan += time.Duration(rapid.Int64Range(1, 1e14).Draw(t, "longer"))
+			p.Cost -= cost.Money(rapid.Int64Range(1, 1e10).Draw(t, "cheaper"))
+		}
+		last := f[0].Point
+		for alpha := ensemble.Share(0); alpha <= ensemble.Whole; alpha += ensemble.Whole / 20 {
+			m, err := f.Choose(alpha, moga.Limits{})
+			if err != nil || m.Makespan < last.Makespan || m.Cost > last.Cost {
+				t.Fatalf("α = %s: %v after %v, %v", alpha, m.Point, last, err)
+			}
+			last = m.Point
+		}
+		if last != f[len(f)-1].Point {
+			t.Fatalf("α = 1 chooses %v of %v", last, f)
+		}
+	})
+}
+
+// BenchmarkSearch is a search of the thesis's size: 100 chromosomes and 10 generations, 100 tasks.
+func BenchmarkSearch(b *testing.B) {
+	s := offered(b, 100, 30*time.Hour)
+	b.ReportMetric(float64(s.Slots()), "slots")
+	for b.Loop() {
+		if _, err := moga.Search(moga.Slots(s), moga.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package montecarlo_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/plan/validator"
+)
+
+func random(t testing.TB, rng *rand.Rand, tasks int) montecarlo.Model {
+	t.Helper()
+	m := montecarlo.Model{Problem: plan.Problem{
+		Work: plantest.Layers(rng, tasks), Cluster: plan.Cluster{Hop: 2 * time.Millisecond, Rate: 1500},
+		Sites: []plan.Site{plantest.Queue("near", time.Duration(1+rng.IntN(10))*time.Minute)},
+	}}
+	switch rng.IntN(3) {
+	case 0:
+		m.Spread = montecarlo.DefaultSpread
+	case 1:
+		m.Spread = sim.Spread{Law: "transformation", Size: 0.2}
+	default:
+		m.Spread = sim.Spread{Law: "uniform", Size: 0.3}
+	}
+	return m
+}
+
+// confidences makes so many plans with confidences, and returns how many of them say of themselves, within some points,
+// what so many fresh outcomes of another seed say. Their own shares are of as many as Draws says, or of exact outcomes.
+func confidences(t *testing.T, plans, tasks, exact, fresh int, within float64) (agree int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(11, 83))
+	for made := 0; made < plans; {
+		m := random(t, rng, tasks/2+rng.IntN(tasks))
+		m.Exact = exact
+		soonest, err := planner.Make(m.Problem, plan.Goal{Objective: plan.Makespan}, planner.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		goal := plan.Goal{Objective: plan.Cost, Confidence: []float64{0.8, 0.9, 0.95}[rng.IntN(3)],
+			Deadline: corral.Seconds(float64(soonest.Makespan) * (1.3 + rng.Float64()))}
+		begun := time.Now()
+		pl, err := m.Make(t.Context(), goal, planner.Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(begun)
+		if !pl.Feasible {
+			if c := pl.Nearest.Confidence; c == nil || c.Reached >= goal.Confidence {
+				t.Errorf("no plan for %+v, but %+v", goal, c)
+			}
+			continue
+		}
+		made++
+		c := pl.Confidence
+		if c.Asked != goal.Confidence || c.Reached < c.Asked || c.NextCheaper != nil && *c.NextCheaper >= c.Asked {
+			t.Errorf("confidence %+v", c)
+		}
+		again := m.Share(pl, time.Duration(goal.Deadline), fresh, 2)
+		t.Logf("%d tasks, asked %g, reached %.3f, fresh %.3f; %s; %s", len(m.Work.Tasks), c.Asked, c.Reached, again,
+			took, pl.Reasons[len(pl.Reasons)-1])
+		if math.Abs(again-c.Reached) <= within {
+			agree++
+		}
+	}
+	return agree
+}
+
+func TestConfidencesAreTrue(t *testing.T) {
+	t.Parallel()
+	if agree := confidences(t, 1, 12, 150, 150, 0.12); agree < 1 {
+		t.Error("a plan does not agree with fresh outcomes")
+	}
+}
+
+// A confidence that no plan reaches is answered with the surest.
+func TestNoPlanIsSureEnough(t *testing.T) {
+	t.Parallel()
+	m := random(t, rand.New(rand.NewPCG(1, 2)), 20)
+	m.Exact = 200
+	m.Sites[0].Waits = func(_ plan.Shape, share float64) time.Duration {
+		if share > 0.7 {
+			return 24 * time.Hour
+		}
+		return time.Minute
+	}
+	goal := plan.Goal{Objective: plan.Cost, Deadline: corral.Seconds(2 * time.Hour), Confidence: 0.9}
+	pl, err := m.Make(t.Context(), goal, planner.Options{})
+	if err != nil || pl.Feasible || pl.Nearest == nil {
+		t.Fatalf("%+v, %v", pl, err)
+	}
+	c := pl.Nearest.Confidence
+	if c.Asked != 0.9 || c.Reached < 0.6 || c.Reached > 0.8 ||
+		!strings.Contains(pl.Reasons[0], fmt.Sprintf("the surest does in %.3f; --confidence 0.", c.Reached)) {
+		t.Errorf("%+v: %v", c, pl.Reasons)
+	}
+	goal.Confidence = 0.6
+	if pl, err = m.Make(t.Context(), goal, planner.Options{}); err != nil || !pl.Feasible || pl.Confidence.Reached < 0.6 {
+		t.Errorf("%+v, %v", pl.Reasons, err)
+	}
+}
+
+// What is not simulated is planned by a share of the waits.
+func TestWaitShare(t *testing.T) {
+	t.Parallel()
+	soon := corral.Seconds(time.Hour)
+	for _, tt := range []struct {
+		goal  plan.Goal
+		tasks int
+		want  float64
+	}{
+		{plan.Goal{}, 10, 0.5},
+		{plan.Goal{Confidence: 0.9}, 10, 0.9},
+		{plan.Goal{Deadline: soon, Confidence: 0.9}, 10, 0.5},
+		{plan.Goal{Deadline: soon, Confidence: 0.9}, 50_001, 0.9},
+		{plan.Goal{Deadline: soon}, 50_001, 0.5},
+	} {
+		if got := montecarlo.WaitShare(tt.goal, tt.tasks); got != tt.want {
+			t.Errorf("WaitShare(%+v, %d) = %g, want %g", tt.goal, tt.tasks, got, tt.want)
+		}
+	}
+	for tasks, want := range map[int]int{1: 1600, 500: 1600, 1000: 800, 16_000: 50, 50_000: 50, 50_001: 0} {
+		if got := montecarlo.Draws(tasks); got != want {
+			t.Errorf("Draws(%d) = %d, want %d", tasks, got, want)
+		}
+	}
+}
+
+// reread is a plan as it is read again from what is written of it.
+func reread(t *testing.T, pl *plan.Plan) (read plan.Plan) {
+	t.Helper()
+	text, err := json.Marshal(pl)
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// A plan is checked, and played, by what it has written down, with or without pilots that are there already. That a task
+// takes a second longer is found.
+func TestAPlanIsCheckedByItself(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		m := random(t, rand.New(rand.NewPCG(seed, 7)), 30)
+		for i, drawn := range m.Sites { // times of plans are whole milliseconds
+			m.Sites[i].Wait = func(s plan.Shape) time.Duration { return drawn.Wait(s).Round(time.Millisecond) }
+		}
+		for i, task := range m.Work.Tasks {
+			m.Work.Tasks[i].Runtime = task.Runtime.Round(time.Millisecond)
+		}
+		if seed%2 == 0 {
+			m.Present = []plan.Present{present(2, time.Hour), present(1, plan.Unbounded)}
+			m.Present[0].Running = []plan.Running{{Task: m.Work.Graph.Order()[0]}}
+		}
+		pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := reread(t, pl)
+		read.Number(m.Work)
+		problem := read.Assumed.Problem(m.Work)
+		if all := validator.All(problem, &read); len(all) != 0 {
+			t.Errorf("seed %d: %v", seed, all[0])
+		}
+		alone := montecarlo.Model{Problem: problem}
+		if len(m.Present) > 0 && !alone.Outcomes(&read, 1, 3)[0].Finished {
+			t.Errorf("seed %d: played with the pilots that it says are there, its work is not done", seed)
+		}
+		read.Schedule[len(read.Schedule)/2].End += corral.Seconds(time.Second)
+		if all := validator.All(problem, &read); len(all) == 0 || all[0].Rule != "runtime" {
+			t.Errorf("seed %d: a task that takes a second longer: %v", seed, all)
+		}
+	}
+}
+
+// Played from what the plan has written down, the waits are as they are from the sites themselves, but for what lies
+// between the quantiles that it has: a few of the 100 outcomes may end otherwise.
+func TestAPlanStandsForItself(t *testing.T) {
+	t.Parallel()
+	m := random(t, rand.New(rand.NewPCG(5, 6)), 20)
+	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5}, planner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := reread(t, pl)
+	alone := montecarlo.Model{Problem: read.Assumed.Problem(m.Work)}
+	if alone.Spread, err = sim.ParseSpread(read.Assumed.Spread); err != nil || alone.Spread != m.Spread {
+		t.Fatalf("%v, %v", alone.Spread, err)
+	}
+	a := montecarlo.Summarize(m.Outcomes(pl, 100, 3), plan.Goal{}, cost.CPUHours)
+	b := montecarlo.Summarize(alone.Outcomes(&read, 100, 3), plan.Goal{}, cost.CPUHours)
+	if d := float64(a.Makespan.Median)/float64(b.Makespan.Median) - 1; math.Abs(d) > 0.02 ||
+		math.Abs(a.Finished-b.Finished) > 0.045 {
+		t.Errorf("%+v, %+v", a, b)
+	}
+}
+
+// TestSlowHostsInOutcomes: in an outcome, tasks at hosts of half the speed take twice as long.
+func TestSlowHostsInOutcomes(t *testing.T) {
+	t.Parallel()
+	m := random(t, rand.New(rand.NewPCG(3, 4)), 30)
+	m.Exact, m.Spread = 1, sim.Spread{}
+	for i := range m.Sites {
+		m.Sites[i].Speed = 0.5
+	}
+	pl, err := m.Make(t.Context(), plan.Goal{Objective: plan.Makespan}, planner.Options{})
+	if err != nil || !pl.Feasible {
+		t.Fatalf("%+v, %v", pl, err)
+	}
+	want := 2 * m.Work.CPUTime()
+	if o := m.Outcomes(pl, 1, 1)[0]; !o.Finished || (o.Work-want).Abs() > time.Second {
+		t.Errorf("%+v, want %s of work", o, want)
+	}
+}

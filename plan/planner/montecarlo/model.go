@@ -1,0 +1,208 @@
+package montecarlo
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+)
+
+// A Model is what outcomes are drawn from.
+type Model struct {
+	plan.Problem
+	Spread   sim.Spread    // of runtimes about their estimates
+	Waits    float64       // by which waits are multiplied; 0: 1
+	Among    *Background   // whose jobs pilots wait among, at each site; nil: waits are drawn
+	Queues   Queues        // as they are now, of sites whose queue is known; they come before Among
+	Exact    int           // outcomes that an exact share is counted in; 0: as many as Draws says
+	BreakOff time.Duration // when an outcome is broken off: as late as it is, it counts as not finished; 0: never
+
+	ctx context.Context // of what is under way; nil: it is not ended
+}
+
+// Queues are the queues of sites, by the names of both.
+type Queues map[[2]string]*queue.Queue
+
+// An Outcome is what one simulation of a plan came to. What pilots hold and do that are there anyway does not count:
+// cost, Held, Work and Requests are of those that were asked for.
+type Outcome struct {
+	Makespan time.Duration // until the last task's end
+	Cost     cost.Money    // as it is billed
+	Held     time.Duration // cpus × time
+	Work     time.Duration // of that, spent on tasks that were done
+	Requests int           // jobs submitted to sites
+	Started  int           // of these
+	Wait     time.Duration // of those that started, in the mean
+	Finished bool          // every task is done
+}
+
+// DefaultSpread is how runtimes are assumed to differ from their estimates where nothing else is known: each by about
+// a fifth, more often longer by much than shorter by much.
+var DefaultSpread = sim.Spread{Law: "lognormal", Size: 0.2}
+
+// Spec returns a workflow as the simulator reads it. Estimates of 0 become a millisecond.
+func Spec(w plan.Work) execution.Spec {
+	spec := execution.Spec{Graph: w.Graph, Tasks: make([]execution.TaskSpec, len(w.Tasks))}
+	for i, t := range w.Tasks {
+		spec.Tasks[i] = execution.TaskSpec{ID: t.ID, CPUs: t.Needs.CPUs, MemoryMiB: t.Needs.MemoryMiB,
+			GPUs: t.Needs.GPUs, DiskMiB: t.Needs.DiskMiB, Estimate: max(t.Runtime, time.Millisecond)}
+	}
+	return spec
+}
+
+// Scenario returns the nth outcome of a plan, to be played.
+func (m Model) Scenario(pl *plan.Plan, seed uint64) sim.Scenario {
+	work := Spec(m.Work)
+	work.Clusters = m.Work.Jobs(pl.Clustering)
+	s := m.chance(work, seed)
+	s.Asks = append(s.Asks, sim.AsksFor(plan.Hedged(pl.Pilots), len(s.Asks), time.Duration(plan.LeaveAfter))...)
+	return s
+}
+
+// chance returns a scenario in which no pilot is asked for yet beyond those that are there.
+func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
+	s := sim.Scenario{Work: work, Cluster: sim.Cluster{Cluster: m.Cluster}, Horizon: m.BreakOff}
+	for _, x := range m.Sites {
+		draw := sim.QuantileWaits(x.Name+"/"+x.Queue, x.Quantile, seed)
+		if by := m.Waits; by > 0 {
+			once := draw
+			draw = func(shape plan.Shape, n int) time.Duration {
+				return time.Duration(by * float64(once(shape, n)))
+			}
+		}
+		site := sim.Site{Site: x, Draw: draw}
+		if q := m.Queues[[2]string{x.Name, x.Queue}]; q != nil {
+			site.Batch = q
+		} else if m.Among != nil {
+			site.Batch = m.Among.of(x.Name+"/"+x.Queue, seed)
+		}
+		s.Sites = append(s.Sites, site)
+	}
+	m.join(&s)
+	s.Speed = slowdown(s.Sites)
+	s.Bytes = func(task int) int64 { return m.Work.Tasks[task].Bytes }
+	m.Spread.Of(&s, func(task int) string { return m.Work.Tasks[task].Kind }, seed)
+	return s
+}
+
+// slowdown returns by which runtimes on hosts of sites are multiplied; nil: all are equally fast.
+func slowdown(sites []sim.Site) func(sim.Host) float64 {
+	by := map[string]float64{}
+	for _, s := range sites {
+		if s.Speed != 0 {
+			by[s.Name] = 1 / float64(s.Speed)
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	return func(h sim.Host) float64 { return cmp.Or(by[h.Site], 1) }
+}
+
+// Outcomes plays a plan n times, with the seeds from seed on, on all processors.
+func (m Model) Outcomes(pl *plan.Plan, n int, seed uint64) []Outcome {
+	return m.outcomes(pl, n, 0, seed)
+}
+
+// outcomes plays n outcomes of a seed, from the one with number first on.
+func (m Model) outcomes(pl *plan.Plan, n, first int, seed uint64) []Outcome {
+	return m.play(n, func(i int) sim.Scenario { return m.Scenario(pl, stream(seed, first+i)) })
+}
+
+// Ended is Outcomes as a plan comes out that is seen to: what its pilots have left undone when they have gone is done
+// by others like the widest of them, one at a time.
+//
+// It ends with ctx; outcomes that were not played by then are empty.
+func (m Model) Ended(ctx context.Context, pl *plan.Plan, n int, seed uint64) []Outcome {
+	m.ctx = ctx
+	return m.play(n, func(i int) sim.Scenario {
+		s := m.Scenario(pl, stream(seed, i))
+		s.Control, s.Every = m.seeTo(pl), time.Minute
+		return s
+	})
+}
+
+// mostAgain is how often others are asked for. What so many have not done fits none of them.
+const mostAgain = 50
+
+// seeTo asks for another pilot when none is there or is to come: like each of the plan's in turn, the widest first,
+// since what is left may not fit the first, and with time for a chain of all tasks.
+func (m Model) seeTo(pl *plan.Plan) sim.Control {
+	var shapes []plan.Pilot
+	var longest, last corral.Seconds
+	for _, q := range plan.Hedged(pl.Pilots) {
+		longest, last = max(longest, q.Walltime), max(last, q.Submit)
+		if !slices.ContainsFunc(shapes, func(s plan.Pilot) bool {
+			return s.Site == q.Site && s.Queue == q.Queue && s.Hosts == q.Hosts && s.Host() == q.Host()
+		}) {
+			shapes = append(shapes, q)
+		}
+	}
+	if len(shapes) == 0 {
+		return nil
+	}
+	path := m.Work.Graph.CriticalPath(m.Work.Runtimes())
+	slices.SortStableFunc(shapes, func(a, b plan.Pilot) int { return b.HeldCPUs() - a.HeldCPUs() })
+	asked := 0
+	return func(now time.Duration, v sim.View) []sim.Ask {
+		over := func(h sim.Held) bool { return h.End >= 0 }
+		if asked == mostAgain || m.context().Err() != nil || now <= time.Duration(last) ||
+			slices.ContainsFunc(v.Pilots, func(h sim.Held) bool { return !over(h) }) {
+			return nil
+		}
+		like := shapes[asked%len(shapes)]
+		like.Follows, like.Early, like.Submit = nil, false, corral.Seconds(now)
+		at := m.Site(like.Site, like.Queue)
+		like.Walltime = min(max(longest, corral.Seconds(at.Overhead+at.Margin+2*path)), corral.Seconds(at.Walltime))
+		asked++
+		return []sim.Ask{{Pilot: like, Idle: time.Duration(plan.LeaveAfter)}}
+	}
+}
+
+func (m Model) play(n int, scenario func(i int) sim.Scenario) []Outcome {
+	return sim.Runs(m.context(), n, runtime.GOMAXPROCS(0), scenario,
+		func(_ int, t *sim.Trace) Outcome { return m.Of(t) })
+}
+
+func (m Model) context() context.Context {
+	if m.ctx == nil {
+		return context.Background()
+	}
+	return m.ctx
+}
+
+// stream is the seed of the nth outcome of a seed: no two seeds share outcomes because they are near each other.
+func stream(seed uint64, n int) uint64 { return seed*0x9e3779b97f4a7c15 + uint64(n)*0xbf58476d1ce4e5b9 }
+
+// Of measures one simulation.
+func (m Model) Of(t *sim.Trace) Outcome {
+	o := Outcome{Makespan: t.Makespan(), Finished: t.Ending == sim.Done}
+	o.Work = time.Duration(t.WorkOn(m.asked) * float64(time.Hour))
+	var waited time.Duration
+	for _, h := range t.Pilots {
+		if !m.asked(h) {
+			continue
+		}
+		if o.Requests++; h.Start >= 0 {
+			o.Started++
+			waited += h.Start - h.Submit
+		}
+		if h.For() == 0 {
+			continue
+		}
+		q := plan.Pilot{Hosts: h.Hosts, CPUs: h.CPUs, End: corral.Seconds(h.For())}
+		_, money := m.Site(h.Site, h.Queue).Tariff.Bill(q)
+		o.Cost = o.Cost.Plus(money)
+		o.Held += time.Duration(h.Hosts*h.CPUs) * h.For()
+	}
+	o.Wait = waited / time.Duration(max(1, o.Started))
+	return o
+}

@@ -1,0 +1,87 @@
+package planner
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// stages is a workflow of levels of tasks that each take a time; each task waits for all of the level before.
+func stages(t *testing.T, runtime time.Duration, widths ...int) plan.Work {
+	t.Helper()
+	var w plan.Work
+	var edges [][2]int
+	var before []int
+	for level, width := range widths {
+		var now []int
+		for range width {
+			i := len(w.Tasks)
+			w.Tasks = append(w.Tasks, plan.Task{ID: fmt.Sprintf("t%d.%d", level, i), Needs: corral.Resources{CPUs: 1},
+				Runtime: runtime})
+			for _, parent := range before {
+				edges = append(edges, [2]int{parent, i})
+			}
+			now = append(now, i)
+		}
+		before = now
+	}
+	var err error
+	if w.Graph, err = dag.New(len(w.Tasks), edges); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// cloud is a site without limits, waits and overheads.
+func cloud() plan.Site {
+	const much = plan.Unlimited
+	return plan.Site{Name: "cloud", Host: corral.Resources{CPUs: 1, MemoryMiB: much, GPUs: much, DiskMiB: much},
+		Hosts:  1,
+		Pilots: much, CPUs: much, Walltime: plan.Unbounded, Wait: func(plan.Shape) time.Duration { return 0 },
+		Tariff: plan.Tariff{Rate: plan.CoreHours.Rate, Billing: cost.Billing{Period: time.Hour}}}
+}
+
+// F70, Juve 2012, Figure 6.1: five tasks, one, five, of an hour each.
+func TestStaircaseOfFigure61(t *testing.T) {
+	pl, err := Make(plan.Problem{Work: stages(t, time.Hour, 5, 1, 5), Sites: []plan.Site{cloud()}},
+		plan.Goal{Objective: plan.Makespan}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pl.CoreHours != 11 || pl.Makespan != corral.Seconds(3*time.Hour) || pl.Waste != 0 || pl.PeakCPUs != 5 {
+		t.Errorf("%+v", pl)
+	}
+	for hour, want := range []int{5, 1, 5} {
+		slots := 0
+		for _, q := range pl.Pilots {
+			if at := corral.Seconds(time.Duration(hour) * time.Hour); q.Start <= at && at < q.End {
+				slots += q.HeldCPUs()
+			}
+		}
+		if slots != want {
+			t.Errorf("in hour %d %d slots, want %d", hour+1, slots, want)
+		}
+	}
+}
+
+// A plan that will be revised has pilots that can be let go: none has more than a part of the hosts, unless the site
+// takes few pilots.
+func TestPilotsThatCanBeLetGo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ parts, most, want int }{
+		{0, plan.Unlimited, 1}, {4, plan.Unlimited, 4}, {100, plan.Unlimited, 8}, {4, 2, 1},
+	} {
+		s := cloud()
+		s.CPUs, s.Host.CPUs, s.Hosts, s.Pilots = 8, 1, 8, tt.most
+		problem := plan.Problem{Work: stages(t, time.Hour, 8), Sites: []plan.Site{s}}
+		pl, err := Make(problem, plan.Goal{Objective: plan.Makespan}, Options{Parts: tt.parts})
+		if err != nil || !pl.Feasible || len(pl.Pilots) != tt.want || pl.PeakCPUs != 8 {
+			t.Errorf("%d parts, %d pilots at most: %+v, %v, want %d pilots", tt.parts, tt.most, pl.Pilots, err, tt.want)
+		}
+	}
+}

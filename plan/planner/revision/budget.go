@@ -1,0 +1,153 @@
+package revision
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+)
+
+// price is what a pilot costs that is held as q says.
+func price(t plan.Tariff, q plan.Pilot) cost.Money {
+	_, money := t.Bill(q)
+	return money
+}
+
+// exposed is the most that can have been spent before another decision takes hold: pilots that have started are held
+// on, those that were asked for start now, and so do more. gone says which are told to go now.
+func (v View) exposed(gone map[int]bool, more ...Pilot) (sum cost.Money) {
+	next := v.Period + v.Grace
+	for i, q := range append(slices.Clone(v.Pilots), more...) {
+		ends := q.Cancelled || i < len(v.Pilots) && gone[i]
+		switch {
+		case q.started() && ends:
+			sum = sum.Plus(price(q.Tariff, q.spent(v.Now+v.Grace)))
+		case q.started():
+			sum = sum.Plus(price(q.Tariff, q.spent(v.Now+next)))
+		case ends, q.Phase == Gone, q.Phase == Leaving, q.Phase == Planned && time.Duration(q.Submit) > v.Now+next:
+		default:
+			sum = sum.Plus(price(q.Tariff, q.heldFor(next)))
+		}
+	}
+	return sum
+}
+
+// expected is what the plan will have cost if each pilot leaves when it has done its last task. Those that have none
+// to do are let go soon: they are counted until the next decision.
+func (o *outlook) expected() (sum cost.Money) {
+	for i, q := range o.Pilots {
+		switch {
+		case q.started():
+			sum = sum.Plus(price(q.Tariff, q.spent(max(o.ends[i]+o.Problem.Cluster.Leave, o.Now+o.Grace))))
+		case q.Phase == Planned || q.Phase == Queued:
+			if o.ends[i] > 0 {
+				began := max(time.Duration(q.Submit)+q.Wait, o.Now)
+				sum = sum.Plus(price(q.Tariff, q.heldFor(max(0, o.ends[i]-began)+o.Problem.Cluster.Leave)))
+			}
+		}
+	}
+	return sum
+}
+
+// cuts returns the pilots that have to end now, so that the budget is not passed before another decision takes hold:
+// those first that lose least.
+func (o *outlook) cuts() (all []Drop) {
+	if o.Goal.Budget == nil {
+		return nil
+	}
+	order := byLoss(o)
+	gone := map[int]bool{}
+	for len(order) > 0 && o.exposed(gone) > o.Goal.Budget.Money {
+		i := order[0]
+		order = order[1:]
+		if !helps(o, gone, i) {
+			continue
+		}
+		gone[i] = true
+		all = append(all, Drop{Pilot: o.Pilots[i].Number, Cancel: true, Why: Budget})
+	}
+	return all
+}
+
+// helps reports whether anything is saved by letting a pilot go.
+func helps(o *outlook, gone map[int]bool, i int) bool {
+	before := o.exposed(gone)
+	gone[i] = true
+	after := o.exposed(gone)
+	delete(gone, i)
+	return after < before
+}
+
+// byLoss lists the pilots that may be let go, in the order of what is lost with them: those that hold nothing yet, the
+// later ones first, then those that have least of their tasks' time behind them.
+func byLoss(o *outlook) (all []int) {
+	behind := make([]time.Duration, len(o.Pilots))
+	for _, t := range o.Tasks {
+		if t.State == corral.TaskRunning && t.Pilot >= 0 && t.Pilot < len(behind) {
+			behind[t.Pilot] += max(0, o.Now-t.Since)
+		}
+	}
+	for i, q := range o.Pilots {
+		if q.Phase != Gone {
+			all = append(all, i)
+		}
+	}
+	held := func(i int) int {
+		if o.Pilots[i].started() {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(all, func(a, b int) int {
+		return cmp.Or(held(a)-held(b), cmp.Compare(behind[a], behind[b]), b-a)
+	})
+	return all
+}
+
+// drains returns the pilots that should take no more tasks because the budget does not suffice for what is left: what
+// they run can just be finished.
+func (o *outlook) drains() (all []Drop) {
+	if o.Goal.Budget == nil || o.expected() <= o.Goal.Budget.Money {
+		return nil
+	}
+	rest := affordable(o) - o.Period - o.Grace
+	for k, p := range o.left.Present {
+		i := o.pilots[k]
+		if i < 0 || o.Pilots[i].Phase != Working && o.Pilots[i].Phase != Booting {
+			continue
+		}
+		var longest time.Duration
+		for _, r := range p.Running {
+			longest = max(longest, o.left.Work.Tasks[r.Task].Runtime)
+		}
+		if rest <= longest {
+			all = append(all, Drop{Pilot: o.Pilots[i].Number, Why: Budget})
+		}
+	}
+	return all
+}
+
+// affordable is for how long all pilots that hold hosts can be held on within the budget, to a tenth of a second; at
+// most a day.
+func affordable(o *outlook) time.Duration {
+	cost := func(d time.Duration) (sum cost.Money) {
+		for _, q := range o.Pilots {
+			if q.started() {
+				sum = sum.Plus(price(q.Tariff, q.spent(o.Now+d)))
+			}
+		}
+		return sum
+	}
+	low, high := time.Duration(0), 24*time.Hour
+	for high-low > 100*time.Millisecond {
+		if mid := (low + high) / 2; cost(mid) <= o.Goal.Budget.Money {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}

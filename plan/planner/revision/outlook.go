@@ -1,0 +1,267 @@
+package revision
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// An outlook is what is left at an instant, as a problem whose time 0 is that instant.
+type outlook struct {
+	View
+	left    plan.Problem
+	pilots  []int // :: present pilot of the problem → its index among View.Pilots; negative: none of the plan's
+	running []int // cpus of the tasks that each of View.Pilots has
+	ends    []time.Duration
+	planner.Forecast
+}
+
+// faith is how many tasks of their mean estimate the estimates of a kind are worth beside those that have ended.
+const faith = 3
+
+// ratios returns by which factor the tasks of each kind take longer than estimated: the sum of what those took that
+// have ended over the sum of their estimates, shrunk towards 1 as if faith more had taken what was estimated.
+func (v View) ratios() map[string]float64 {
+	type sum struct{ took, estimate, count float64 }
+	sums := map[string]sum{}
+	for i, t := range v.Tasks {
+		if t.State == corral.TaskDone {
+			task := v.Problem.Work.Tasks[i]
+			s := sums[task.Kind]
+			sums[task.Kind] = sum{s.took + t.Took.Seconds(), s.estimate + task.Runtime.Seconds(), s.count + 1}
+		}
+	}
+	ratios := map[string]float64{}
+	for kind, s := range sums {
+		if s.estimate > 0 {
+			prior := faith * s.estimate / s.count
+			ratios[kind] = (s.took + prior) / (s.estimate + prior)
+		}
+	}
+	return ratios
+}
+
+// Left is what is left at an instant, as a problem whose time 0 is that instant: the tasks that are not over, with
+// corrected estimates, and the pilots that there are, with what they run.
+func Left(v View) plan.Problem { return outlookOf(v, false).left }
+
+// expect works out what is left, and when the pilots that there are will have done it.
+func expect(v View) *outlook {
+	o := outlookOf(v, true)
+	o.look(o.left)
+	return o
+}
+
+// outlookOf works out what is left; joined, what waits at a worker is a part of what runs there.
+func outlookOf(v View, joined bool) *outlook {
+	o := &outlook{View: v, running: make([]int, len(v.Pilots)), ends: make([]time.Duration, len(v.Pilots))}
+	o.left = plan.Problem{Sites: v.Problem.Sites, Cluster: v.Problem.Cluster}
+	behind := waiting(o)
+	index := remaining(o)
+	if joined && slices.ContainsFunc(behind, func(k int) bool { return k >= 0 }) {
+		o.left.Work, index = join(o.left.Work, index, behind)
+	}
+	begun(o, index, behind)
+	seat(o, index, behind)
+	return o
+}
+
+// look asks when the pilots of a problem will have done what is left.
+func (o *outlook) look(p plan.Problem) {
+	o.Forecast = planner.Expect(p)
+	for k, i := range o.pilots {
+		if i >= 0 {
+			o.ends[i] = 0
+			if until := o.Until[k]; until > 0 {
+				o.ends[i] = o.Now + until
+			}
+		}
+	}
+}
+
+// waiting returns for each task that a worker has, and does not run yet, a task that it runs: tasks of a clustered job
+// follow each other there. For others it is -1.
+func waiting(o *outlook) []int {
+	type place struct{ pilot, host int }
+	free, runner := map[place]corral.Resources{}, map[place]int{}
+	behind := make([]int, len(o.Tasks))
+	for i, t := range o.Tasks {
+		behind[i] = -1
+		if t.State != corral.TaskRunning || t.Pilot < 0 {
+			continue
+		}
+		at, needs := place{t.Pilot, t.Host}, o.Problem.Work.Tasks[i].Needs
+		room, known := free[at]
+		if !known {
+			room = o.host(t.Pilot)
+		}
+		if needs.FitIn(room) {
+			free[at] = room.Minus(needs)
+			if _, known := runner[at]; !known {
+				runner[at] = i
+			}
+		} else if first, known := runner[at]; known {
+			behind[i] = first
+		}
+	}
+	return behind
+}
+
+// join returns the work that is left with what waits at a worker as a part of what runs there, and the index of each
+// task in it.
+func join(left plan.Work, index, behind []int) (joined plan.Work, at []int) {
+	number := make([]int, len(left.Tasks)) // :: index in left → in joined
+	joined.Name, at = left.Name, make([]int, len(index))
+	for i, k := range index {
+		at[i] = -1
+		switch {
+		case k >= 0 && behind[i] < 0:
+			at[i], number[k] = len(joined.Tasks), len(joined.Tasks)
+			joined.Tasks = append(joined.Tasks, left.Tasks[k])
+		case k >= 0: // what it waits for comes first
+			at[i] = at[behind[i]]
+			number[k] = at[i]
+			joined.Tasks[at[i]].Runtime += left.Tasks[k].Runtime
+			joined.Tasks[at[i]].Bytes += left.Tasks[k].Bytes
+		}
+	}
+	var edges [][2]int
+	for k := range left.Tasks {
+		for _, c := range left.Graph.Children(k) {
+			edges = append(edges, [2]int{number[k], number[c]})
+		}
+	}
+	slices.SortFunc(edges, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
+	var err error
+	if joined.Graph, err = dag.New(len(joined.Tasks), slices.Compact(edges)); err != nil {
+		panic("revision: " + err.Error()) // unreachable: what waits at workers waits for no other task
+	}
+	return joined, at
+}
+
+// host is each host of a pilot, by its index among View.Pilots and then Problem.Present.
+func (o *outlook) host(pilot int) corral.Resources {
+	if pilot < len(o.Pilots) {
+		return o.Pilots[pilot].Host
+	}
+	return o.Problem.Present[pilot-len(o.Pilots)].Host
+}
+
+// paceOf is that of a pilot's hosts, by the pilot's index as for host; of none it is that of the fastest, which see the
+// run's directory.
+func paceOf(v View, pilot int) plan.Pace {
+	switch {
+	case pilot < 0:
+		return plan.Pace{}
+	case pilot < len(v.Pilots):
+		return v.Pilots[pilot].Pace
+	}
+	return v.Problem.Present[pilot-len(v.Pilots)].Pace
+}
+
+// remaining lists the tasks that are left, with corrected estimates, and returns for each task its index there; -1 for
+// one that is over.
+func remaining(o *outlook) []int {
+	ratios := o.ratios()
+	var index []int
+	o.left.Work, index = o.Problem.Work.Part(func(i int) bool {
+		s := o.Tasks[i].State
+		return s != corral.TaskDone && s != corral.TaskFailed && s != corral.TaskSkipped
+	})
+	for _, k := range index {
+		if k < 0 {
+			continue
+		}
+		task := &o.left.Work.Tasks[k]
+		if r, ok := ratios[task.Kind]; ok {
+			task.Runtime = time.Duration(float64(task.Runtime) * r).Round(time.Millisecond)
+		}
+	}
+	return index
+}
+
+// begun leaves of what runs what is to come, of the way of its files as well. A cluster may tell of a job's tasks only
+// when the job ends, as HTCondor does: what has passed since it began counts for all of them.
+func begun(o *outlook, index, behind []int) {
+	for i, t := range o.Tasks {
+		if t.State == corral.TaskRunning && behind[i] < 0 {
+			task := &o.left.Work.Tasks[index[i]]
+			pace := paceOf(o.View, t.Pilot)
+			all := task.Runtime + pace.Speed.Runtime(pace.Transfer.Takes(task.Bytes))
+			task.Runtime = overdue(all, pace.Speed.Runtime(o.Now-t.Since)).Round(time.Millisecond)
+			task.Bytes = plan.Here
+		}
+	}
+}
+
+// seat lists the pilots that take tasks, or will, and what they run. Those whose workers are there come first, and of
+// them those that stay longest: when there is work for some of them only, it is not the ones that would cut it that are
+// kept for it. A pilot that leaves has its tasks all the same; they end with it, and no other begins there.
+func seat(o *outlook, index, behind []int) {
+	of := map[int]int{} // :: index among View.Pilots → among the present ones
+	byStay := make([]int, len(o.Pilots))
+	for i := range byStay {
+		byStay[i] = i
+	}
+	slices.SortStableFunc(byStay, func(a, b int) int { return cmp.Compare(o.Pilots[b].leaves(), o.Pilots[a].leaves()) })
+	share := doubt(o.left)
+	for _, phase := range []Phase{Working, Leaving, Booting, Queued, Planned} {
+		for _, i := range byStay {
+			q := o.Pilots[i]
+			if q.Phase != phase {
+				continue
+			}
+			p, ok := q.present(o.Now)
+			p.Doubt = share
+			if phase == Leaving {
+				p, ok = plan.Present{Site: q.Site, Hosts: q.Hosts, Host: q.Host, Pace: p.Pace}, true
+			}
+			if ok {
+				of[i] = len(o.left.Present)
+				o.left.Present, o.pilots = append(o.left.Present, p), append(o.pilots, i)
+			}
+		}
+	}
+	for j, p := range o.Problem.Present {
+		of[len(o.Pilots)+j] = len(o.left.Present)
+		o.left.Present, o.pilots = append(o.left.Present, p), append(o.pilots, -1)
+	}
+	free := map[[2]int]corral.Resources{}
+	for i, t := range o.Tasks {
+		k, ok := of[t.Pilot]
+		if t.State != corral.TaskRunning || !ok || t.Host >= o.left.Present[k].Hosts || behind[i] >= 0 {
+			continue
+		}
+		at, needs := [2]int{k, t.Host}, o.Problem.Work.Tasks[i].Needs
+		room, known := free[at]
+		if !known {
+			room = o.left.Present[k].Host
+		}
+		if !needs.FitIn(room) {
+			continue // it is as if it were ready
+		}
+		free[at] = room.Minus(needs)
+		if o.pilots[k] >= 0 {
+			o.running[t.Pilot] += needs.CPUs
+		}
+		o.left.Present[k].Running = append(o.left.Present[k].Running, plan.Running{Task: index[i], Host: t.Host})
+	}
+}
+
+// without returns the problem without some of View.Pilots.
+func (o *outlook) without(dropped map[int]bool) plan.Problem {
+	p := o.left
+	p.Present = nil
+	for k, q := range o.left.Present {
+		if i := o.pilots[k]; i >= 0 && dropped[i] {
+			q.End, q.Ready = -1, 0 // it stays in its place, and takes nothing
+		}
+		p.Present = append(p.Present, q)
+	}
+	return p
+}

@@ -1,0 +1,76 @@
+package revision_test
+
+// Plans that were made for a queue as it was, in that queue as it becomes. What a plan in slots counts on is more than
+// others do: that room is where it was, and that tasks end before a slot does. So this is where revisions have most to
+// do: pilots that came too early have left, those that came late are behind, and what a slot's end has cut begins again.
+//
+// The plans are those of package algorithm, which is above this one; the revisions are ours, and know waits alone.
+
+import (
+	"testing"
+	"time"
+
+	"github.com/corral-pilot/corral/plan/plantest"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/planner/algorithm"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/workload"
+	"github.com/corral-pilot/corral/workflow/clustering"
+)
+
+// A plan in slots is carried out in a queue to which people keep coming, and whose jobs end earlier than they have
+// requested, with runtimes that are up to 30 % off: pilots come at other times than planned, and slots end with tasks in
+// them (F34). The plan is revised, all tasks get done, none is done twice, and it takes no more than half as long again as
+// was planned in the mean, for a quarter more. The log has how often each was revised.
+func TestSlotsWithNoise(t *testing.T) {
+	t.Parallel()
+	const n, processors = 8, 64
+	var longer, dearer float64
+	revised := 0
+	for k := range uint64(n) {
+		jobs := workload.Draw(600, processors, 0.75, k)
+		for i := range jobs {
+			jobs[i].Requested = jobs[i].Runtime * time.Duration(1+i%3)
+		}
+		q := queue.States(queue.Machine{Processors: processors, Policy: queue.Conservative}, jobs,
+			[]time.Duration{time.Duration(50+k) * time.Hour})[0]
+		at := hpc(time.Hour)
+		at.Host.CPUs, at.CPUs, at.Hosts, at.Batch = processors, processors, 1, q
+		at.Room = queue.Unplanned(q).From(q.Now())
+		grid := plantest.Grid{Tasks: 40, Levels: 5, Runtime: time.Hour, Processors: 4, Parents: 2}
+		problem := plan.Problem{Work: plantest.Levels(grid, k), Sites: []plan.Site{at.Site},
+			Cluster: plan.Cluster{Hop: 2 * time.Millisecond}}
+		asking := algorithm.Question{Model: montecarlo.Model{Problem: problem},
+			Goal:    plan.Goal{Objective: plan.Tradeoff, Tradeoff: 0.5},
+			Options: planner.Options{Clustering: &clustering.Rule{}}}
+		made, err := asking.Make(t.Context(), plan.MOGA)
+		if err != nil || !made.Feasible {
+			t.Fatalf("%d: %+v, %v", k, made, err)
+		}
+		// The control is corrald's reviser, which looks at the plan each minute.
+		c := &control{tb: t, every: time.Minute, plan: made, problem: problem}
+		c.problem.Sites[0].Room = nil // revisions go by waits
+		for _, q := range made.Pilots {
+			c.pilots = append(c.pilots, asked{Pilot: q})
+		}
+		s := sim.Scenario{Work: montecarlo.Spec(problem.Work), Sites: []sim.Site{at}, Control: c.steer, Every: c.every,
+			Cluster: sim.Cluster{Cluster: problem.Cluster}, Asks: sim.AsksFor(made.Pilots, 0, time.Duration(plan.LeaveAfter))}
+		// Each task takes up to 30 % more or less than its estimate, whatever pilot it is on.
+		sim.Spread{Law: "uniform", Size: 0.3}.Of(&s, func(i int) string { return "t" }, k)
+		came := sim.Run(s)
+		if tasks := came.Tasks(); came.Ending != sim.Done || tasks.Done != grid.Tasks {
+			t.Errorf("%d: it is %s: %s, with %+v", k, came.Ending, came.Why, tasks)
+		}
+		t.Logf("%d: %d revisions; %s, planned %s; %.0f core-hours, planned %.0f", k, len(c.said),
+			came.Makespan().Round(time.Minute), time.Duration(made.Makespan).Round(time.Minute), came.CoreHours(), made.CoreHours)
+		revised += len(c.said)
+		longer += float64(came.Makespan()) / float64(made.Makespan) / n
+		dearer += came.CoreHours() / made.CoreHours / n
+	}
+	if revised == 0 || longer > 1.5 || dearer > 1.25 {
+		t.Errorf("%d revisions; %.2f times as long as planned, %.2f times as many core-hours", revised, longer, dearer)
+	}
+}

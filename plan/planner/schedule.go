@@ -1,0 +1,297 @@
+package planner
+
+import (
+	"math"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/heap"
+	"github.com/corral-pilot/corral/plan"
+)
+
+// A line is one host's worth of a site that pilots hold one after another: each hold is a stretch of time in which
+// something runs there, or in which it is kept for what comes next.
+type line struct {
+	site  *plan.Site
+	host  corral.Resources
+	ready time.Duration // the first of its pilots cannot have its workers earlier
+	slot  *Slot         // its pilots are there within this time; nil: as the site gives
+	leave time.Duration // after its last task, a pilot is held for so long
+	keep  time.Duration // an idle host is kept for so long rather than released and asked for again
+
+	reserve float64 // what is asked for beyond the time that is needed, as a share of it
+
+	running int // tasks on it
+	holds   []hold
+
+	present int // 1 + the index of the present pilot that it is a host of; 0: it is to be asked for
+	number  int // of that host
+	mates   *mates
+	doubt   float64 // share of a task's runtime that has to be left after it
+}
+
+// mates are the hosts of one present pilot together: it stays as long as one of them is busy, and is idle when all are.
+type mates struct {
+	running int           // tasks on them
+	to      time.Duration // the end of their last task
+}
+
+// A hold is a time in which a pilot's workers are there: To is the end of the last task.
+type hold struct {
+	plan.Span
+	latest time.Duration // no task may end later: the walltime, or a maintenance
+}
+
+// longest is how long workers can be there within one walltime.
+func longest(s *plan.Site, leave time.Duration) time.Duration {
+	return s.Walltime - s.Overhead - s.Margin - leave
+}
+
+// room returns the hold that a task of some runtime would belong to if it began now: the present one, or one that
+// begins now. ok is false if it has to wait.
+func (l *line) room(now, runtime time.Duration) (h hold, fresh, ok bool) {
+	if n := len(l.holds); n > 0 {
+		h = l.holds[n-1]
+		if now+runtime+time.Duration(l.doubt*float64(runtime)) <= h.latest && l.stays(now, h.To) {
+			return h, false, true
+		}
+	}
+	if l.running > 0 || l.present > 0 {
+		return hold{}, false, false // until it is empty: two pilots at once would be more than was allowed
+	}
+	h = hold{plan.Span{From: now, To: now}, now + longest(l.site, l.leave)}
+	if l.slot != nil {
+		if n := len(l.holds); n > 0 && now < l.holds[n-1].To+l.again() {
+			return hold{}, false, false
+		}
+		h.latest = min(h.latest, l.slot.To-l.site.Margin-l.leave)
+	}
+	for _, c := range l.site.Closed {
+		if c.Overlaps(plan.Span{From: now - l.site.Overhead, To: now + 1}) {
+			return hold{}, false, false
+		}
+		if c.From > now {
+			h.latest = min(h.latest, c.From-l.site.Margin-l.leave)
+		}
+	}
+	return h, true, now+runtime <= h.latest
+}
+
+// again is how long after the last task of a pilot in a slot the workers of the next can be there: that one has its
+// place behind the margin of the other's walltime.
+func (l *line) again() time.Duration { return l.leave + l.site.Margin + l.site.Overhead }
+
+// stays reports whether the pilot that holds a line, whose last task ends at to, is still there.
+func (l *line) stays(now, to time.Duration) bool {
+	if l.mates != nil {
+		return l.mates.running > 0 || now-l.mates.to <= l.keep
+	}
+	return l.running > 0 || now-to <= l.keep
+}
+
+// A schedule is a list schedule of all tasks on some lines.
+type schedule struct {
+	start    []time.Duration // of each task
+	line     []int32
+	hold     []int32 // of its line; negative: the task fits none
+	lines    []*line
+	makespan time.Duration
+	placed   int // tasks; fewer than all if some fit no line at any time
+}
+
+// A scheduler makes one schedule. Time moves from one end of a task to the next; whatever is ready is placed by
+// priority on the first line on which it fits. Lines that come first are thereby full, and those behind them empty
+// when the workflow is narrow: that is what makes a staircase.
+type scheduler struct {
+	*tasks
+	cluster plan.Cluster
+	out     schedule
+	missing []int32            // parents that are not done
+	ready   []heap.Heap[int32] // for each class: places of tasks that may begin
+	ends    heap.Heap[ending]
+	wakes   heap.Heap[time.Duration] // when a line comes, or a maintenance is over
+	hosts   *Hosts
+	next    time.Duration // when the cluster can start another task
+	coming  []ending      // tasks that will be ready, in the order of their times
+}
+
+type ending struct {
+	at   time.Duration
+	task int32
+}
+
+// list returns the list schedule of tasks on lines. Each task must fit some line, alone and for its whole runtime.
+func list(t *tasks, cluster plan.Cluster, lines []*line) *schedule {
+	s := newScheduler(t, cluster, lines)
+	s.run()
+	return &s.out
+}
+
+func newScheduler(t *tasks, cluster plan.Cluster, lines []*line) *scheduler {
+	n := len(t.work.Tasks)
+	s := &scheduler{tasks: t, cluster: cluster, missing: make([]int32, n), hosts: New(len(lines)),
+		out: schedule{start: make([]time.Duration, n), line: make([]int32, n), hold: make([]int32, n), lines: lines},
+		ends: heap.New(func(a, b ending) bool {
+			return a.at < b.at || a.at == b.at && a.task < b.task
+		}), wakes: heap.Ordered[time.Duration]()}
+	for range t.needs {
+		s.ready = append(s.ready, heap.Ordered[int32]())
+	}
+	for i := range s.out.hold {
+		s.out.hold[i] = -1
+	}
+	running := s.resume(t.running)
+	for i := range n {
+		s.missing[i] = int32(len(t.work.Graph.Parents(i)))
+		if s.missing[i] == 0 && !running[int32(i)] {
+			s.ready[t.class[i]].Push(t.place[i])
+		}
+	}
+	s.arrivals()
+	return s
+}
+
+// arrivals opens the lines that are there from the beginning, and has the others wake the schedule.
+func (s *scheduler) arrivals() {
+	woken := map[time.Duration]bool{0: true}
+	for i, l := range s.out.lines {
+		if l.running == 0 {
+			s.hosts.Set(i, l.host)
+		}
+		for _, at := range append(ends(l.site.Closed, l.site.Overhead), l.ready) {
+			if !woken[at] {
+				woken[at] = true
+				s.wakes.Push(at)
+			}
+		}
+	}
+}
+
+func ends(closed []plan.Span, overhead time.Duration) (all []time.Duration) {
+	for _, c := range closed {
+		all = append(all, c.To+overhead)
+	}
+	return all
+}
+
+func (s *scheduler) run() {
+	for now, ok := time.Duration(0), true; ok; now, ok = s.after() {
+		for s.ends.Len() > 0 && s.ends.First().at == now {
+			s.finish(s.ends.Pop().task, now)
+		}
+		for len(s.coming) > 0 && s.coming[0].at <= now {
+			i := s.coming[0].task
+			s.ready[s.class[i]].Push(s.place[i])
+			s.coming = s.coming[1:]
+		}
+		for s.wakes.Len() > 0 && s.wakes.First() <= now {
+			s.wakes.Pop()
+		}
+		s.fill(now)
+	}
+}
+
+// after returns when something happens next; ok is false if nothing does.
+func (s *scheduler) after() (at time.Duration, ok bool) {
+	at = math.MaxInt64
+	if s.ends.Len() > 0 {
+		at = s.ends.First().at
+	}
+	if len(s.coming) > 0 {
+		at = min(at, s.coming[0].at)
+	}
+	if s.wakes.Len() > 0 {
+		at = min(at, s.wakes.First())
+	}
+	return at, at < math.MaxInt64
+}
+
+// fill starts what is ready and fits, highest priority first.
+func (s *scheduler) fill(now time.Duration) {
+	full := make([]bool, len(s.ready)) // classes whose first task has to wait
+	for {
+		best := -1
+		for c := range s.ready {
+			if q := &s.ready[c]; !full[c] && q.Len() > 0 && (best < 0 || q.First() < s.ready[best].First()) {
+				best = c
+			}
+		}
+		if best < 0 {
+			return
+		}
+		if s.begin(s.byPlace[s.ready[best].First()], now) {
+			s.ready[best].Pop()
+		} else {
+			full[best] = true
+		}
+	}
+}
+
+// begin puts a task on the first line that can take it; ok is false if none can now.
+func (s *scheduler) begin(i int32, now time.Duration) (ok bool) {
+	need := s.needs[s.class[i]]
+	due := max(now+s.cluster.Turn(), s.next)
+	start := (due + time.Millisecond - 1).Truncate(time.Millisecond) // several may begin within one
+	var h hold
+	var fresh bool
+	at := s.hosts.First(need, func(k int) bool {
+		l := s.out.lines[k]
+		if l.ready > now {
+			return false
+		}
+		h, fresh, ok = l.room(now, start+l.site.Takes(s.work.Tasks[i])-now)
+		return ok
+	})
+	if at < 0 {
+		return false
+	}
+	if s.cluster.Rate > 0 {
+		s.next = due + time.Duration(float64(time.Second)/s.cluster.Rate)
+	}
+	l := s.out.lines[at]
+	if fresh {
+		l.holds = append(l.holds, h)
+	}
+	s.occupy(at, i, start)
+	return true
+}
+
+// occupy has a task begin on a line, in the line's last hold.
+func (s *scheduler) occupy(at int, i int32, start time.Duration) {
+	l := s.out.lines[at]
+	end := start + l.site.Takes(s.work.Tasks[i])
+	l.running++
+	last := &l.holds[len(l.holds)-1]
+	last.To = max(last.To, end)
+	if l.mates != nil {
+		l.mates.running++
+		l.mates.to = max(l.mates.to, end)
+	}
+	s.out.start[i], s.out.line[i], s.out.hold[i] = start, int32(at), int32(len(l.holds)-1)
+	s.out.makespan = max(s.out.makespan, end)
+	s.out.placed++
+	s.hosts.Set(at, s.hosts.At(at).Minus(s.needs[s.class[i]]))
+	s.ends.Push(ending{end, i})
+}
+
+func (s *scheduler) finish(i int32, now time.Duration) {
+	at := int(s.out.line[i])
+	l := s.out.lines[at]
+	l.running--
+	if l.slot != nil && l.running == 0 {
+		s.wakes.Push(now + l.again())
+	}
+	if l.mates != nil {
+		l.mates.running--
+	}
+	s.hosts.Set(at, s.hosts.At(at).Plus(s.needs[s.class[i]]))
+	for _, c := range s.work.Graph.Children(int(i)) {
+		if s.missing[c]--; s.missing[c] == 0 {
+			if wait := s.cluster.Hop - s.cluster.Turn(); wait > 0 {
+				s.coming = append(s.coming, ending{now + wait, int32(c)})
+				continue
+			}
+			s.ready[s.class[c]].Push(s.tasks.place[c])
+		}
+	}
+}

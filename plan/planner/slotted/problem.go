@@ -1,0 +1,178 @@
+package slotted
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/slot"
+)
+
+// A Problem is a workflow and what sites offer for it. Tasks need processors: their cpus; memory and the rest are not
+// looked at.
+type Problem struct {
+	Work  plan.Work
+	Sites []Site // in the order in which equal starts are preferred
+
+	// Transfer is how long the data of a parent takes to a child at another site; nil: no time.
+	Transfer func(parent, child int) time.Duration
+}
+
+// A Site is what one site offers, at the instant that is the beginning for all sites.
+type Site struct {
+	slot.Offer
+	Runtimes []time.Duration // of the tasks at this site; nil: those of the workflow
+}
+
+// runtime is what a task takes at the site.
+func (s *Site) runtime(t *plan.Task, i int) time.Duration {
+	if s.Runtimes != nil {
+		return s.Runtimes[i]
+	}
+	return t.Runtime
+}
+
+// A Scheduler schedules one problem on any choice of its slots. It never changes, and may be shared.
+type Scheduler struct {
+	problem Problem
+	order   []int // of tasks: by rank
+	first   []int // :: site → number of its first slot among all; one more at the end
+}
+
+// Ask asks sources, one after another, and returns the sites of a problem. The error is the first of a source.
+func Ask(sources ...slot.Source) ([]Site, error) {
+	sites := make([]Site, len(sources))
+	for i, s := range sources {
+		o, err := s.Offer()
+		if err != nil {
+			return nil, err
+		}
+		sites[i].Offer = o
+	}
+	return sites, nil
+}
+
+// New returns the scheduler of a problem. Slots that are not valid, and offers that are not of one instant, are an
+// error of kind Invalid; no slot at all, or a task that is wider than each site, one of kind Unsatisfiable.
+func New(p Problem) (*Scheduler, error) {
+	s := &Scheduler{problem: p, first: []int{0}}
+	widest := 0
+	for _, site := range p.Sites {
+		if site.At != p.Sites[0].At {
+			return nil, corral.Errorf(corral.Invalid, "site %s offered at %s and site %s at %s: ask all at the "+
+				"same instant", p.Sites[0].Site, p.Sites[0].At, site.Site, site.At)
+		}
+		for i, one := range site.Slots {
+			if err := one.Check(); err != nil {
+				return nil, corral.Errorf(corral.Invalid, "site %s, slot %d: %w", site.Site, i+1, err)
+			}
+		}
+		widest = max(widest, site.Processors)
+		s.first = append(s.first, s.Slots()+len(site.Slots))
+	}
+	if s.Slots() == 0 {
+		return nil, corral.Errorf(corral.Unsatisfiable, "no site offers a slot")
+	}
+	for _, t := range p.Work.Tasks {
+		if t.Needs.CPUs > widest {
+			return nil, corral.Errorf(corral.Unsatisfiable,
+				"task %.80s needs %d processors, and the largest site has %d", t.ID, t.Needs.CPUs, widest)
+		}
+	}
+	s.order = Order(p)
+	return s, nil
+}
+
+// Slots returns how many slots all sites offer. They are numbered from 0, those of the first site first.
+func (s *Scheduler) Slots() int { return s.first[len(s.first)-1] }
+
+// Slot returns one of them.
+func (s *Scheduler) Slot(i int) slot.Slot {
+	site := s.siteOf(i)
+	return s.problem.Sites[site].Slots[i-s.first[site]]
+}
+
+// siteOf returns the site of a slot.
+func (s *Scheduler) siteOf(i int) int {
+	site, exact := slices.BinarySearch(s.first, i)
+	if !exact {
+		return site - 1
+	}
+	for s.first[site+1] == i { // sites that offer nothing
+		site++
+	}
+	return site
+}
+
+// LeastCost is the processor time of all tasks at the lowest price that is offered: where sites are alike and slots
+// have no fees, no plan costs less, and best effort costs this at that price (Singh 2008, equation 16).
+func (s *Scheduler) LeastCost() cost.Money {
+	least := s.Slot(0).Price
+	for i := range s.Slots() {
+		least = min(least, s.Slot(i).Price)
+	}
+	return Work(s.problem.Work, least)
+}
+
+// Work is what the processor time of all tasks costs at a price per hour; beyond the range it stays at its maximum.
+func Work(w plan.Work, price cost.Money) cost.Money {
+	var work int64
+	for _, t := range w.Tasks {
+		high, low := bits.Mul64(uint64(t.Needs.CPUs), uint64(t.Runtime.Milliseconds()))
+		if high > 0 || low > uint64(math.MaxInt64-work) {
+			return math.MaxInt64
+		}
+		work += int64(low)
+	}
+	return slot.Charge(price, work)
+}
+
+// Order returns the tasks by upward rank, the highest first: a task's mean runtime over the sites, and the longest way
+// from there to the end, with the mean time that data travels if it does (Singh 2008, equation 7). Equal ranks come in
+// topological order, so that tasks without a runtime do not come before their parents.
+func Order(p Problem) []int {
+	g, rank := p.Work.Graph, make([]time.Duration, len(p.Work.Tasks))
+	topological := g.Order()
+	for _, i := range slices.Backward(topological) {
+		for _, c := range g.Children(i) {
+			rank[i] = max(rank[i], plus(p.transfer(i, c), rank[c]))
+		}
+		rank[i] = plus(rank[i], p.mean(i))
+	}
+	order := slices.Clone(topological)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
+	return order
+}
+
+// plus is a sum of times; beyond the range it stays at its maximum, so that ranks keep their order.
+func plus(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// transfer is how long data travels between two tasks in the mean: with one site, not at all.
+func (p Problem) transfer(parent, child int) time.Duration {
+	if p.Transfer == nil || len(p.Sites) < 2 {
+		return 0
+	}
+	return p.Transfer(parent, child)
+}
+
+// mean is the mean runtime of a task over the sites.
+func (p Problem) mean(i int) time.Duration {
+	if len(p.Sites) == 0 {
+		return p.Work.Tasks[i].Runtime
+	}
+	var sum time.Duration
+	for s := range p.Sites {
+		sum += p.Sites[s].runtime(&p.Work.Tasks[i], i) / time.Duration(len(p.Sites))
+	}
+	return sum
+}

@@ -1,0 +1,168 @@
+package spss
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/ensemble"
+)
+
+// A Guard carries a plan out and keeps the budget, whatever machines are late by and tasks err: the online guard that
+// the plan's own execution lacks (corral-thesis, F80). Machines are asked for at their planned times and take their own
+// tasks in the planned order; what is late is taken by whichever machine is free. A machine whose next period would
+// begin is kept if it has a task, or has some planned later, and the money suffices; else it ends.
+type Guard struct {
+	Rules
+	Interval time.Duration // between two decisions, at most
+	Leaving  time.Duration // that a machine takes to end; so long before another period it is decided whether it stays
+
+	plan     ensemble.Plan
+	machines []ensemble.Planned // in the order in which they are asked for
+	tasks    [][][2]int         // of each its workflows and tasks
+	own      [][]own            // :: workflow → task
+}
+
+type own struct {
+	machine int
+	start   time.Duration
+}
+
+// NewGuard returns a guard of a plan that was made by some rules for an ensemble.
+func NewGuard(r Rules, e ensemble.Ensemble, p ensemble.Plan) *Guard {
+	g := &Guard{Rules: r, Interval: 30 * time.Second, plan: p, machines: slices.Clone(p.Machines)}
+	g.own = make([][]own, len(e))
+	slices.SortStableFunc(g.machines, func(a, b ensemble.Planned) int { return cmp.Compare(a.Start(), b.Start()) })
+	for k, w := range e {
+		g.own[k] = make([]own, len(w.Tasks))
+	}
+	for id, m := range g.machines {
+		tasks := make([][2]int, len(m))
+		for i, s := range m {
+			g.own[s.Workflow][s.Task] = own{id, s.Start}
+			tasks[i] = [2]int{s.Workflow, s.Task}
+		}
+		g.tasks = append(g.tasks, tasks)
+	}
+	return g
+}
+
+// Own returns where and when a task is planned.
+func (g *Guard) Own(workflow, task int) (machine int, start time.Duration) {
+	o := g.own[workflow][task]
+	return o.machine, o.start
+}
+
+// Tasks returns what is planned on a machine, in its order.
+func (g *Guard) Tasks(machine int) [][2]int { return g.tasks[machine] }
+
+// Place is where a ready task stands in the queue: in the order of planned starts.
+func (g *Guard) Place(workflow, task int) int64 { return int64(g.own[workflow][task].start) }
+
+// Admit begins what the plan has.
+func (g *Guard) Admit(_ ensemble.View, c ensemble.Claim) ensemble.Verdict {
+	if !g.plan.Admitted[c.Workflow] {
+		return ensemble.Verdict{Never: true, Reason: g.plan.Reasons[c.Workflow]}
+	}
+	return ensemble.Verdict{Begin: true}
+}
+
+// Step decides about the machines.
+func (g *Guard) Step(v ensemble.View) (orders ensemble.Orders) {
+	if v.Over {
+		for _, m := range v.Machines {
+			orders.Stop = append(orders.Stop, m.ID)
+		}
+		return orders
+	}
+	interval, ahead := g.ahead(v)
+	orders.Next = v.Now + interval
+	due := v.Asked
+	for due < len(g.machines) && g.asked(due) <= v.Now {
+		due++
+	}
+	if due < len(g.machines) {
+		orders.Next = min(orders.Next, g.asked(due))
+	}
+	for _, m := range v.Machines {
+		if last := v.Now + v.Paid(m, g.Terms) - g.Leaving; m.Held && last > v.Now {
+			orders.Next = min(orders.Next, last)
+		}
+	}
+	left := g.left(v)
+	for _, m := range g.completing(v) {
+		boundary, charge := v.Now+v.Paid(m, g.Terms), v.Charge(m, g.Terms, ahead)-v.Charge(m, g.Terms, g.late())
+		keep := m.Busy > 0 || m.ID < len(g.machines) && g.machines[m.ID].End() > boundary
+		if keep && boundary < g.Deadline && left >= charge {
+			left -= charge
+			if again := boundary + g.Terms.Period - g.Leaving; g.Terms.Period > g.Leaving {
+				orders.Next = min(orders.Next, again)
+			}
+			continue
+		}
+		orders.Stop = append(orders.Stop, m.ID)
+	}
+	if v.Now < g.Deadline {
+		orders.Start = int(min(int64(due-v.Asked), g.Terms.Affords(left)/g.Terms.Periods(ahead)))
+	}
+	waits := func(m ensemble.Machine) bool { return !m.Held }
+	if first := g.Terms.Period - g.Leaving; first > 0 && (orders.Start > 0 || slices.ContainsFunc(v.Machines, waits)) {
+		orders.Next = min(orders.Next, v.Now+first) // by then its first period may end
+	}
+	return orders
+}
+
+// ahead says when to decide again, and for how long machines cost money that are not ended now. That is one period
+// where each ends in time to decide about it. Where periods are so short that a machine takes one to end, it is until
+// the next decision is carried out, which comes sooner when the money would not last for that.
+func (g *Guard) ahead(v ensemble.View) (interval, ahead time.Duration) {
+	next := g.Interval
+	if g.Terms.Period > g.Leaving {
+		return next, min(next, g.Terms.Period)
+	}
+	left := g.left(v)
+	for next/2 >= max(g.Terms.Period, time.Second) {
+		var dues cost.Money
+		for _, m := range v.Machines {
+			dues = dues.Plus(v.Charge(m, g.Terms, next+g.Leaving) - v.Charge(m, g.Terms, g.late()))
+		}
+		if dues <= left {
+			break
+		}
+		next /= 2
+	}
+	return next, next + g.Leaving
+}
+
+// late is for how long a machine is held whatever is decided about it now; where it ends in time for the end of its
+// period, that costs nothing.
+func (g *Guard) late() time.Duration {
+	if g.Terms.Period > g.Leaving {
+		return 0
+	}
+	return g.Leaving
+}
+
+// left is what is not spent, whatever is decided.
+func (g *Guard) left(v ensemble.View) cost.Money {
+	left := g.Budget - v.Spent(v.Machines, g.Terms)
+	for _, m := range v.Machines {
+		left -= v.Charge(m, g.Terms, g.late())
+	}
+	return left
+}
+
+// completing are the machines whose paid time ends now, those without a task first.
+func (g *Guard) completing(v ensemble.View) (some []ensemble.Machine) {
+	for _, m := range v.Machines {
+		if m.Held && v.Paid(m, g.Terms) <= g.Leaving {
+			some = append(some, m)
+		}
+	}
+	slices.SortStableFunc(some, func(a, b ensemble.Machine) int { return cmp.Compare(a.Busy, b.Busy) })
+	return some
+}
+
+// asked is when a machine is to be asked for.
+func (g *Guard) asked(machine int) time.Duration { return max(0, g.machines[machine].Start()-g.Delay) }

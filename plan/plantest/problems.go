@@ -1,0 +1,54 @@
+package plantest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow/dag"
+)
+
+// Layers is a workflow of at least so many tasks in levels of random widths; each task waits for two of the level
+// before.
+func Layers(rng *rand.Rand, tasks int) plan.Work {
+	w := plan.Work{Name: "layers"}
+	var edges [][2]int
+	var before []int
+	for len(w.Tasks) < tasks {
+		var now []int
+		for range 1 + rng.IntN(12) {
+			i := len(w.Tasks)
+			w.Tasks = append(w.Tasks, plan.Task{ID: fmt.Sprintf("t%d", i), Kind: fmt.Sprintf("k%d", rng.IntN(4)),
+				Needs:   corral.Resources{CPUs: 1, MemoryMiB: 100},
+				Runtime: time.Duration(10+rng.IntN(600)) * time.Second})
+			for range min(2, len(before)) {
+				edges = append(edges, [2]int{before[rng.IntN(len(before))], i})
+			}
+			now = append(now, i)
+		}
+		before = now
+	}
+	var err error
+	if w.Graph, err = dag.New(len(w.Tasks), edges); err != nil {
+		panic("drawn: " + err.Error()) // unreachable: tasks wait for earlier ones only
+	}
+	return w
+}
+
+// Queue is a site whose pilots wait mostly minutes, and sometimes hours: lognormal with this median.
+func Queue(name string, median time.Duration) plan.Site {
+	s := plan.Site{
+		Name: name, Host: corral.Resources{CPUs: 8, MemoryMiB: 64000, GPUs: plan.Unlimited, DiskMiB: plan.Unlimited},
+		Hosts: 20, Pilots: 50, CPUs: 200, Walltime: 24 * time.Hour, Overhead: 10 * time.Second,
+		Margin: 70 * time.Second, Tariff: plan.CoreHours,
+	}
+	s.Waits = func(_ plan.Shape, share float64) time.Duration {
+		z := math.Sqrt2 * math.Erfinv(2*min(max(share, 1e-4), 1-1e-4)-1)
+		return time.Duration(float64(median) * math.Exp(0.8*z)).Round(time.Millisecond)
+	}
+	s.Wait = func(shape plan.Shape) time.Duration { return s.Waits(shape, 0.5) }
+	return s
+}

@@ -1,0 +1,83 @@
+package cloud
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/plan/ensemble"
+)
+
+// An Assigner is a policy that has planned where and when each task runs. A machine takes its own tasks in the order of
+// their plan, as early as they can begin; a task that is late, because its own machine is, is taken by any that is
+// free. Machines are numbered as they are asked for.
+type Assigner interface {
+	ensemble.Policy
+	Own(workflow, task int) (machine int, start time.Duration)
+	Tasks(machine int) [][2]int // workflow and task, in their order
+}
+
+// An assigned is the tasks of an Assigner's plan.
+type assigned struct {
+	x       *online
+	policy  Assigner
+	next    []int   // :: machine → which of its own tasks is the first that has not begun
+	waiting []bool  // :: task → ready, and has not begun
+	touched []int32 // machines that may begin an own task
+}
+
+func newAssigned(x *online, policy Assigner) *assigned {
+	return &assigned{x: x, policy: policy, waiting: make([]bool, len(x.of))}
+}
+
+// dispatch begins late tasks on whatever is free, their own machines first, and then own tasks whose turn it is.
+func (a *assigned) dispatch() {
+	for a.x.ready.Len() > 0 && a.x.free.any() {
+		p := a.x.ready.First()
+		if !a.waiting[p.task] {
+			a.x.ready.Pop()
+			continue
+		}
+		if p.key >= int64(a.x.now) {
+			break
+		}
+		a.x.ready.Pop()
+		own, _ := a.policy.Own(a.x.names(p.task))
+		id := int32(own)
+		if own >= len(a.x.machines) || !a.x.free.has(id) {
+			id = a.x.free.ids.First()
+		}
+		a.start(p.task, id)
+	}
+	for _, id := range a.touched {
+		if int(id) < len(a.x.machines) && a.x.free.has(id) {
+			a.proceed(id)
+		}
+	}
+	a.touched = a.touched[:0]
+}
+
+// proceed begins the next of a machine's own tasks, if that may begin.
+func (a *assigned) proceed(id int32) {
+	for len(a.next) <= int(id) {
+		a.next = append(a.next, 0)
+	}
+	own := a.policy.Tasks(int(id))
+	for a.next[id] < len(own) {
+		k := own[a.next[id]]
+		task := a.x.first[k[0]] + int32(k[1])
+		switch {
+		case a.waiting[task]:
+			a.next[id]++
+			a.start(task, id)
+			return
+		case a.x.attempts[task] > 0: // it has begun elsewhere
+			a.next[id]++
+		default:
+			return
+		}
+	}
+}
+
+func (a *assigned) start(task, id int32) {
+	a.waiting[task] = false
+	a.x.begin(task, id)
+}

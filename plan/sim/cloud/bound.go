@@ -1,0 +1,80 @@
+package cloud
+
+import "github.com/corral-pilot/corral/plan/ensemble"
+
+// A bound is a scenario on the machines of a static plan.
+type bound struct {
+	*world
+	plan  []ensemble.Planned
+	place []int32 // :: task → its machine; −1 for one that is not planned
+	next  []int   // :: machine → which of its tasks is next
+}
+
+// Bound plays a static plan as the authors' program does (corral-thesis, §1.6.9): each machine is asked for when its
+// first task is planned to begin, runs its tasks in their order, each as soon as it can, and ends with the last. A task
+// that fails is tried again where it was. Neither the deadline nor the budget is looked at.
+func Bound(s Scenario, p ensemble.Plan) Outcome {
+	x := &bound{world: newWorld(&s), plan: p.Machines, next: make([]int, len(p.Machines))}
+	x.place = make([]int32, len(x.of))
+	for i := range x.place {
+		x.place[i] = -1
+	}
+	for id, m := range p.Machines {
+		for _, slot := range m {
+			x.place[x.task(slot)] = int32(id)
+		}
+		x.happens(m.Start(), event{kind: step, machine: int32(id)})
+	}
+	copy(x.out.Reasons, p.Reasons)
+	for x.events.Len() > 0 {
+		e := x.events.Pop()
+		x.now = e.at
+		switch e.kind {
+		case step:
+			x.ask(int(e.machine))
+		case machineReady:
+			x.machines[e.machine].ready = true
+			x.proceed(e.machine)
+		case taskEnds:
+			x.end(e)
+		}
+	}
+	return x.outcome()
+}
+
+// task returns the number of a slot's task.
+func (x *bound) task(s ensemble.Slot) int32 { return x.first[s.Workflow] + int32(s.Task) }
+
+// end takes note of a task's end.
+func (x *bound) end(e event) {
+	x.ended(e)
+	if e.failed {
+		x.next[e.machine]--
+	} else {
+		x.released(e.task, func(child int32) {
+			if id := x.place[child]; id >= 0 {
+				x.proceed(id)
+			}
+		})
+	}
+	x.proceed(e.machine)
+}
+
+// proceed begins a machine's next task, if it may begin, or ends the machine after its last.
+func (x *bound) proceed(id int32) {
+	if int(id) >= len(x.machines) {
+		return // not asked for yet
+	}
+	m := &x.machines[id]
+	if !m.ready || m.ended || len(m.tasks) > 0 {
+		return
+	}
+	if x.next[id] == len(x.plan[id]) {
+		x.stop(id)
+		return
+	}
+	if task := x.task(x.plan[id][x.next[id]]); x.missing[task] == 0 {
+		x.next[id]++
+		x.begin(task, id)
+	}
+}

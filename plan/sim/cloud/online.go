@@ -1,0 +1,204 @@
+package cloud
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/heap"
+	"github.com/corral-pilot/corral/plan/ensemble"
+)
+
+// An online is a scenario on machines that a policy asks for.
+type online struct {
+	*world
+	policy ensemble.Policy
+	books  *books
+	free   *free
+	ready  heap.Heap[place]
+	queued int64
+	alive  int       // machines that have not ended
+	own    *assigned // nil where tasks have no machines of their own
+}
+
+// A place is that of a ready task in the queue.
+type place struct {
+	key, number int64
+	task        int32
+}
+
+// Online plays a scenario with the machines and the workflows that a policy chooses. A free slot takes the ready task
+// whose place is the smallest; of equal ones that which was ready first.
+func Online(s Scenario, policy ensemble.Policy) Outcome {
+	w := newWorld(&s)
+	x := &online{world: w, policy: policy, books: newBooks(s.Ensemble, s.Machines.slots()), free: newFree(w),
+		ready: heap.New(func(a, b place) bool { return a.key < b.key || a.key == b.key && a.number < b.number })}
+	if a, ok := policy.(Assigner); ok {
+		x.own = newAssigned(x, a)
+	}
+	for task, n := range x.missing {
+		if n == 0 {
+			x.queue(int32(task))
+		}
+	}
+	x.happens(0, event{kind: step})
+	for x.events.Len() > 0 {
+		x.instant()
+	}
+	return x.outcome()
+}
+
+// instant plays all that happens at the next instant.
+func (x *online) instant() {
+	x.now = x.events.First().at
+	look := false
+	for x.events.Len() > 0 && x.events.First().at == x.now {
+		switch e := x.events.Pop(); e.kind {
+		case taskEnds:
+			x.end(e)
+		case machineReady:
+			if m := &x.machines[e.machine]; !m.ended {
+				m.ready = true
+				x.offer(e.machine)
+			}
+		case machineEnds:
+			x.stop(e.machine)
+		case step:
+			look = true
+		}
+	}
+	x.dispatch()
+	if look {
+		x.look()
+	}
+}
+
+// look asks the policy about machines, and does what it says.
+func (x *online) look() {
+	orders := x.policy.Step(x.view())
+	for _, id := range orders.Stop {
+		x.stop(int32(id))
+	}
+	x.ask(orders.Start)
+	x.dispatch()
+	if x.alive > 0 || x.books.open > 0 && x.now <= x.Deadline {
+		x.happens(max(orders.Next, x.now+time.Millisecond), event{kind: step})
+	}
+}
+
+func (x *online) ask(n int) {
+	for range n {
+		if x.Machines.Most > 0 && x.alive >= x.Machines.Most {
+			return
+		}
+		x.world.ask(len(x.machines))
+		x.alive++
+	}
+}
+
+func (x *online) stop(id int32) {
+	if !x.machines[id].ended {
+		x.alive--
+	}
+	for _, r := range x.world.stop(id) {
+		x.queue(r.task)
+	}
+}
+
+// offer says that a machine has a free slot.
+func (x *online) offer(id int32) {
+	x.free.offer(id)
+	if x.own != nil {
+		x.own.touched = append(x.own.touched, id)
+	}
+}
+
+// queue says that a task is ready.
+func (x *online) queue(task int32) {
+	x.queued++
+	k, t := x.names(task)
+	if x.own != nil {
+		if !x.admitted(task) {
+			return
+		}
+		id, _ := x.own.policy.Own(k, t)
+		x.own.waiting[task] = true
+		x.own.touched = append(x.own.touched, int32(id))
+	}
+	x.ready.Push(place{x.policy.Place(k, t), x.queued, task})
+}
+
+// end takes note of a task's end: its children may begin, or itself again.
+func (x *online) end(e event) {
+	if !x.ended(e) {
+		return
+	}
+	x.offer(e.machine)
+	if e.failed {
+		x.queue(e.task)
+		return
+	}
+	x.books.end(x.estimate(e.task))
+	x.released(e.task, x.queue)
+	if k := x.of[e.task]; x.left[k] == 0 { // money may have come free
+		for _, task := range x.books.again() {
+			x.queue(task)
+		}
+	}
+}
+
+// dispatch gives free slots ready tasks.
+func (x *online) dispatch() {
+	if x.now >= x.Deadline {
+		return
+	}
+	if x.own != nil {
+		x.own.dispatch()
+		return
+	}
+	var misfits []place
+	for x.ready.Len() > 0 && x.free.any() {
+		p := x.ready.Pop()
+		if !x.admitted(p.task) {
+			continue
+		}
+		id, ok := x.free.take(x.estimate(p.task))
+		if !ok {
+			misfits = append(misfits, p)
+			continue
+		}
+		x.begin(p.task, id)
+		x.free.offer(id)
+	}
+	for _, p := range misfits {
+		x.ready.Push(p)
+	}
+}
+
+// admitted reports whether a task's workflow was begun, and asks the policy where that is not known. If not, the task
+// is put aside.
+func (x *online) admitted(task int32) bool {
+	k := int(x.of[task])
+	if x.books.standing[k] == unasked {
+		verdict := x.policy.Admit(x.view(), x.books.claim(k))
+		x.out.Reasons[k] = verdict.Reason
+		x.books.decide(k, verdict)
+	}
+	if x.books.standing[k] != begun {
+		x.books.aside[k] = append(x.books.aside[k], task)
+		return false
+	}
+	return true
+}
+
+// view is what the policy sees.
+func (x *online) view() ensemble.View {
+	v := ensemble.View{Now: x.now, Ended: x.out.Cost, Asked: len(x.machines), Over: x.books.open == 0}
+	for id := range x.machines {
+		m := &x.machines[id]
+		if m.ended {
+			continue
+		}
+		v.Machines = append(v.Machines, ensemble.Machine{ID: id, From: m.From, Held: x.billed(m), Ready: m.ready,
+			Slots: x.Machines.slots(), Busy: len(m.tasks)})
+	}
+	return v
+}

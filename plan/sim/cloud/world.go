@@ -1,0 +1,206 @@
+package cloud
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/heap"
+	"github.com/corral-pilot/corral/plan/ensemble"
+)
+
+// A world is what both ways to play have: time, machines, and how far the tasks are. Tasks are numbered through, one
+// workflow behind the other.
+type world struct {
+	*Scenario
+	now     time.Duration
+	events  heap.Heap[event]
+	planned int64
+
+	first    []int32 // :: workflow → number of its first task; and of one behind the last
+	of       []int32 // :: task → workflow
+	missing  []int32 // :: task → parents that have not ended
+	attempts []int32 // :: task → how often it was begun; an end counts for the last
+	left     []int32 // :: workflow → tasks that have not ended
+	machines []machine
+	out      Outcome
+}
+
+// A machine that has ended has an end.
+type machine struct {
+	Holding
+	ready, ended bool
+	tasks        []running
+}
+
+type running struct {
+	task  int32
+	since time.Duration
+}
+
+// What may happen.
+const (
+	taskEnds = iota
+	machineReady
+	machineEnds
+	step
+)
+
+// An event is planned; that of a task which was killed is passed over.
+type event struct {
+	at      time.Duration
+	number  int64
+	kind    uint8
+	failed  bool
+	machine int32
+	task    int32
+	attempt int32
+}
+
+func newWorld(s *Scenario) *world {
+	n := s.Ensemble.Tasks()
+	w := &world{Scenario: s, first: make([]int32, 1, len(s.Ensemble)+1), of: make([]int32, 0, n),
+		missing: make([]int32, 0, n), attempts: make([]int32, n),
+		events: heap.New(func(a, b event) bool {
+			return a.at < b.at || a.at == b.at && (a.kind < b.kind || a.kind == b.kind && a.number < b.number)
+		})}
+	for k, wf := range s.Ensemble {
+		for t := range wf.Tasks {
+			w.of = append(w.of, int32(k))
+			w.missing = append(w.missing, int32(len(wf.Graph.Parents(t))))
+		}
+		w.first, w.left = append(w.first, int32(len(w.of))), append(w.left, int32(len(wf.Tasks)))
+	}
+	w.out.Reasons = make([]string, len(s.Ensemble))
+	return w
+}
+
+func (w *world) happens(at time.Duration, e event) {
+	w.planned++
+	e.at, e.number = max(at, w.now), w.planned
+	w.events.Push(e)
+}
+
+// names returns a task's workflow and its number there.
+func (w *world) names(task int32) (workflow, number int) {
+	workflow = int(w.of[task])
+	return workflow, int(task - w.first[workflow])
+}
+
+func (w *world) estimate(task int32) time.Duration {
+	k, t := w.names(task)
+	return w.Ensemble[k].Tasks[t].Runtime
+}
+
+// ask asks for the machine of a number; numbers that are left out are no machines.
+func (w *world) ask(id int) {
+	for len(w.machines) <= id {
+		w.machines = append(w.machines, machine{})
+	}
+	var delay time.Duration
+	if w.Delay != nil {
+		delay = w.Delay(id)
+	}
+	m := machine{Holding: Holding{Asked: w.now, From: w.now, Ready: w.now + delay}}
+	if w.Machines.Queued {
+		m.From = m.Ready
+	}
+	w.machines[id] = m
+	w.happens(m.Ready, event{kind: machineReady, machine: int32(id)})
+	if w.Machines.Ends > 0 {
+		w.happens(m.Ready+w.Machines.Ends, event{kind: machineEnds, machine: int32(id)})
+	}
+}
+
+// begin starts a task at a machine.
+func (w *world) begin(task int32, id int32) {
+	m := &w.machines[id]
+	m.tasks = append(m.tasks, running{task, w.now})
+	k, t := w.names(task)
+	took := w.Ensemble[k].Tasks[t].Runtime
+	if w.Runtime != nil {
+		took = w.Runtime(k, t)
+	}
+	if w.Speed != nil {
+		took = scaled(took, w.Speed(int(id)))
+	}
+	w.attempts[task]++
+	e := event{kind: taskEnds, machine: id, task: task, attempt: w.attempts[task]}
+	if w.Fails != nil {
+		if at := w.Fails(k, t, int(e.attempt)); at < 1 {
+			took, e.failed = scaled(took, at), true
+		}
+	}
+	w.happens(w.now+took, e)
+}
+
+// ended takes note of a task's end and reports whether it is one: that of a killed task is not.
+func (w *world) ended(e event) bool {
+	m := &w.machines[e.machine]
+	for i, r := range m.tasks {
+		if r.task != e.task || w.attempts[e.task] != e.attempt {
+			continue
+		}
+		m.tasks = append(m.tasks[:i], m.tasks[i+1:]...)
+		if e.failed {
+			w.out.Failed++
+			w.out.Lost += w.now - r.since
+			return true
+		}
+		w.out.Work += w.now - r.since
+		k, t := w.names(e.task)
+		if w.now <= w.Deadline {
+			w.out.Makespan = w.now
+			w.left[k]--
+		}
+		if w.Record {
+			w.out.Ran = append(w.out.Ran, Execution{k, t, int(e.machine), r.since, w.now})
+		}
+		return true
+	}
+	return false
+}
+
+// released returns the tasks that may begin because one has ended.
+func (w *world) released(task int32, then func(task int32)) {
+	k, t := w.names(task)
+	for _, c := range w.Ensemble[k].Graph.Children(t) {
+		child := w.first[k] + int32(c)
+		if w.missing[child]--; w.missing[child] == 0 {
+			then(child)
+		}
+	}
+}
+
+// stop ends a machine and returns what ran there.
+func (w *world) stop(id int32) []running {
+	m := &w.machines[id]
+	if m.ended {
+		return nil
+	}
+	m.ended, m.End = true, w.now
+	if w.billed(m) {
+		w.out.Cost = w.out.Cost.Plus(w.Terms.Cost(w.now - m.From))
+	}
+	killed := m.tasks
+	m.tasks = nil
+	for _, r := range killed {
+		w.out.Killed++
+		w.out.Lost += w.now - r.since
+	}
+	return killed
+}
+
+// billed reports whether a machine costs money: one that waits in a queue does not.
+func (w *world) billed(m *machine) bool { return m.ready || !w.Machines.Queued }
+
+// outcome is what came of all.
+func (w *world) outcome() Outcome {
+	completed := make([]bool, len(w.left))
+	for k, n := range w.left {
+		completed[k] = n == 0
+	}
+	w.out.Completed = ensemble.ScoreOf(completed)
+	for _, m := range w.machines {
+		w.out.Held = append(w.out.Held, m.Holding)
+	}
+	return w.out
+}

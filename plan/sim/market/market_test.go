@@ -1,0 +1,242 @@
+package market_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/sim/market"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/slot"
+)
+
+const (
+	h               = time.Hour
+	su   cost.Money = 1_000_000
+	none cost.Money = -1 // no price: it cannot be had
+)
+
+func job(processors int, length time.Duration) queue.Job {
+	return queue.Job{Processors: processors, Requested: length, Runtime: length}
+}
+
+func site(policy queue.Policy, processors int, jobs ...queue.Job) *market.Site {
+	q := queue.New(queue.Machine{Processors: processors, Policy: policy}, jobs)
+	q.Advance(0, nil)
+	return &market.Site{Name: "hpc", Queue: q, Price: su}
+}
+
+// starts are when jobs that wait would start, planned anew.
+func starts(q *queue.Queue) []time.Duration {
+	o := queue.Look(q)
+	return o.Starts(o.Free)
+}
+
+// fee is what is paid at a start beyond processor time.
+func fee(s *market.Site, start, length time.Duration, processors int) cost.Money {
+	one, ok := s.At(start, length, processors)
+	if !ok {
+		return none
+	}
+	return one.Fee
+}
+
+// The worked example of the thesis (figure 21, table 3), with a time step for an hour: A and B run, R is reserved, C
+// and D wait. It pins jobs to processors, which slot's own test has; where they are counted D is planned for 2 as C is,
+// and the fees at 2, 3 and 4 are 6, 8 and 8 in place of 6, 8 and 10.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	s := site(queue.Conservative, 5, job(1, 3*h), job(3, 2*h))
+	if !s.Queue.Reserve(4*h, 7*h, 1) {
+		t.Fatal("R is not reserved")
+	}
+	for _, j := range []queue.Job{job(2, 4*h), job(2, 5*h)} {
+		s.Queue.Submit(j)
+	}
+	s.Queue.Advance(0, nil)
+	want := map[time.Duration]cost.Money{0: none, 2 * h: 6 * su, 3 * h: 8 * su, 4 * h: 8 * su, 6 * h: 0, 7 * h: 0, 8 * h: 0}
+	for start, f := range want {
+		if got := fee(s, start, 3*h, 2); got != f {
+			t.Errorf("2 processors for 3 hours from %s: a fee of %s, want %s", start, got, f)
+		}
+	}
+	var offered []time.Duration
+	for _, one := range s.From(0, 3*h, 2) {
+		offered = append(offered, one.Start)
+		if one.Fee != want[one.Start] || one.Price != su || one.Divisible || one.Extensible || one.Length != 3*h {
+			t.Errorf("offered %+v", one)
+		}
+	}
+	if diff := cmp.Diff([]time.Duration{2 * h, 3 * h, 4 * h, 6 * h, 7 * h}, offered); diff != "" {
+		t.Errorf("starts (-want +got):\n%s", diff)
+	}
+}
+
+// A reservation is taken at the fee that was told, or not at all.
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	s := site(queue.Conservative, 4, job(4, h), job(4, 2*h))
+	trial := s.Trial()
+	wanted, _ := s.At(h, h, 1)
+	if wanted.Fee != 4*su {
+		t.Errorf("the fee is %s: a job of 4 processors waits for an hour more", wanted.Fee)
+	}
+	if err := s.Reserve(wanted); err != nil {
+		t.Fatal(err)
+	}
+	if all := starts(s.Queue); all[0] != 2*h {
+		t.Errorf("what waits is planned for %s", all[0])
+	}
+	err := s.Reserve(wanted) // three processors are left then, and it delays nobody more
+	if corral.KindOf(err) != corral.Conflict || errors.As(err, new(*slot.StaleError)) {
+		t.Errorf("the fee is another by now: %v", err)
+	}
+	wanted, _ = s.At(h, h, 3)
+	if err := errors.Join(s.Reserve(wanted), trial.Reserve(wanted)); corral.KindOf(err) != corral.Conflict {
+		t.Errorf("on the site, and on the trial, where it has a fee: %v", err)
+	}
+	var stale *slot.StaleError
+	if err := s.Reserve(wanted); corral.KindOf(err) != corral.Conflict || !errors.As(err, &stale) || stale.Free != 0 {
+		t.Errorf("of a full machine: %v", err)
+	}
+	s.Queue.Advance(10*h, nil)
+	if s.Queue.Waiting()+s.Queue.Running() > 0 {
+		t.Error("jobs wait for ever")
+	}
+}
+
+// Behind what is reserved for ever nothing is offered, and a job that would never start is not for sale.
+func TestForEver(t *testing.T) {
+	t.Parallel()
+	s := site(queue.Conservative, 2, job(1, h), job(2, h))
+	if !s.Queue.Reserve(3*h, queue.Open, 1) {
+		t.Fatal("not reserved")
+	}
+	if got := fee(s, h, 2*h, 1); got != none {
+		t.Errorf("a fee of %s for the only two hours in which what waits can run", got)
+	}
+	if got := s.From(0, 2*h, 2); len(got) != 0 {
+		t.Errorf("offered %+v: all that is free is needed by what waits", got)
+	}
+	if got := s.From(0, h, 3); len(got) != 0 {
+		t.Errorf("offered %+v of 2 processors", got)
+	}
+}
+
+// drawn is a site with jobs that run and wait, and a reservation perhaps. Times are few, so that much happens at once.
+func drawn(t *rapid.T, policy queue.Policy) *market.Site {
+	number := func(name string, from, to int) int { return rapid.IntRange(from, to).Draw(t, name) }
+	n := number("processors", 1, 6)
+	q := queue.New(queue.Machine{Processors: n, Policy: policy}, nil)
+	for range number("jobs", 0, 8) {
+		j := job(number("n", 1, n), time.Duration(number("length", 1, 6))*h)
+		if rapid.Bool().Draw(t, "inexact") {
+			j.Requested += h
+		}
+		q.Submit(j)
+		q.Advance(q.Now()+time.Duration(number("gap", 0, 1))*h, nil)
+	}
+	if rapid.Bool().Draw(t, "reserved") {
+		from := q.Now() + time.Duration(number("from", 0, 8))*h
+		q.Claim(from, from+time.Duration(number("for", 1, 4))*h, number("of", 1, n))
+	}
+	return &market.Site{Name: "hpc", Queue: q, Price: su}
+}
+
+// A price is that of the waits that follow: none if nobody is delayed, and not to be had if running jobs or
+// reservations are in its way. From offers the earliest reservation there can be, and one without a fee; each is what
+// At says.
+func TestPrices(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawn(t, rapid.SampledFrom(queue.Policies).Draw(t, "policy"))
+		o, now := queue.Look(s.Queue), s.Queue.Now()
+		free := o.Free
+		n := rapid.IntRange(1, free.Processors()).Draw(t, "wanted")
+		length := time.Duration(rapid.IntRange(1, 5).Draw(t, "length")) * h
+		from := now + time.Duration(rapid.IntRange(0, 10).Draw(t, "from"))*h
+		before := o.Starts(free)
+		all := s.From(from, length, n)
+		if first, _ := free.Fit(from, length, n); len(all) == 0 || all[0].Start != first {
+			t.Fatalf("offered %+v, and the earliest start is %s", all, first)
+		}
+		if all[len(all)-1].Fee != 0 {
+			t.Fatalf("behind all that is planned the fee is %s", all[len(all)-1].Fee)
+		}
+		anytime := s.From(now, length, n)
+		for i, one := range all {
+			if at, ok := s.At(one.Start, length, n); !ok || at != one || i > 0 && one.Start <= all[i-1].Start {
+				t.Fatalf("offered %+v, and by itself %+v, %t", one, at, ok)
+			}
+			if one.Start != from && !slices.Contains(anytime, one) {
+				t.Fatalf("offered %+v from %s on, and not from now on", one, from)
+			}
+			trial := s.Trial().(*market.Site)
+			if err := trial.Reserve(one); err != nil {
+				t.Fatal(err)
+			}
+			var work time.Duration
+			after := starts(trial.Queue)
+			for k, j := range o.Jobs {
+				work += max(0, after[k]-before[k]) * time.Duration(j.Processors)
+			}
+			if one.Fee != cost.Money(work/h)*su || market.Damage(s.Queue, trial.Queue, su) != one.Fee {
+				t.Fatalf("the fee is %s, and jobs wait for %s of a processor more", one.Fee, work)
+			}
+		}
+		some := s.Some(from, length, n, rapid.IntRange(1, 6).Draw(t, "most"))
+		for i, one := range some {
+			if at, ok := s.At(one.Start, length, n); !ok || at != one || (one.Fee == 0) != (i == len(some)-1) {
+				t.Fatalf("some are %+v", some)
+			}
+		}
+		if first := slices.IndexFunc(all, func(o slot.Slot) bool { return o.Fee == 0 }); some[len(some)-1].Start > all[first].Start {
+			t.Fatalf("some are %+v, and the first without a fee is %+v", some, all[first])
+		}
+		at := now + time.Duration(rapid.IntRange(-1, 12).Draw(t, "at"))*h
+		_, ok := s.At(at, length, n)
+		if want := at >= now && free.Least(at, at+length) >= n; ok != want {
+			t.Fatalf("at %s it can be had: %t, want %t", at, ok, want)
+		}
+	})
+}
+
+// With conservative backfilling a job whose reservation a claim does not touch, nor that of any before it, keeps it.
+func TestClaims(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawn(t, queue.Conservative)
+		q := s.Queue
+		o, now := queue.Look(q), q.Now()
+		free := o.Free
+		before := o.Starts(free)
+		from := now + time.Duration(rapid.IntRange(0, 8).Draw(t, "claimed"))*h
+		to, n := from+time.Duration(rapid.IntRange(1, 4).Draw(t, "for"))*h, rapid.IntRange(1, free.Processors()).Draw(t, "n")
+		if claimed := q.Claim(from, to, n); claimed != (free.Least(from, to) >= n) {
+			t.Fatalf("claimed: %t", claimed)
+		} else if !claimed {
+			return
+		}
+		planned := starts(q)
+		moved := false
+		for i, j := range o.Jobs {
+			overlaps := before[i] < to && from < before[i]+j.Requested
+			if moved = moved || overlaps || planned[i] != before[i]; !moved && planned[i] != before[i] {
+				t.Fatalf("job %d moved from %s to %s", i, before[i], planned[i])
+			}
+		}
+		for i, held := range queue.Planned(q) {
+			if held.Start != planned[i] {
+				t.Fatalf("job %d is planned for %s, and would be for %s", i, held.Start, planned[i])
+			}
+		}
+		q.Advance(queue.Open, nil)
+		if q.Waiting() > 0 {
+			t.Fatal("jobs wait for ever")
+		}
+	})
+}

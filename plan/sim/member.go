@@ -1,0 +1,269 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/matching"
+)
+
+// A member is one worker, from both sides: slot is what the dispatcher believes of it, room and the lists are what it
+// has. It starts what waits as embedded/worker does, by the same rules of package matching.
+type member struct {
+	c     *cluster
+	pilot *pilot
+	host  Host
+	slot  matching.Slot[*entry]
+
+	room    matching.Room
+	coming  []*entry // on their way to it
+	waiting []*entry // in the order in which they came
+	running []*entry
+	fresh   []result  // not sent yet
+	due     time.Time // when they will be; zero: they are not to be
+	phase   phase
+
+	joined    time.Duration
+	spoke     time.Duration // last, beside heartbeats
+	idleSince time.Duration
+	silent    *time.Duration // since then its host is gone, and the dispatcher does not know; nil: it is not
+}
+
+// A phase says how a worker comes to its end.
+type phase uint8
+
+const (
+	taking phase = iota
+	draining
+	gone
+)
+
+// A result is one execution of a task.
+type result struct {
+	of       *entry
+	estimate time.Duration
+	outcome  *execution.Outcome
+}
+
+// restless reports whether the passing of time is of interest to the dispatcher.
+func (m *member) restless() bool {
+	return m.silent != nil || m.phase == taking && (len(m.waiting) > 0 || m.c.matcher.Queued() > 0) && m.slot.Restless()
+}
+
+// empty reports whether it has nothing to do.
+func (m *member) empty() bool { return len(m.running)+len(m.waiting)+len(m.coming) == 0 }
+
+// arrive takes in jobs that were sent.
+func (m *member) arrive(jobs []*entry) {
+	if m.phase == gone {
+		return // they were returned, or are lost
+	}
+	for _, e := range jobs {
+		if i := slices.Index(m.coming, e); i >= 0 {
+			m.coming = slices.Delete(m.coming, i, i+1)
+			m.waiting = append(m.waiting, e)
+		}
+	}
+	m.start()
+}
+
+// start starts what waits, in order, for as long as there is room. What has too little time left goes back.
+func (m *member) start() {
+	for len(m.waiting) > 0 {
+		e := m.waiting[0]
+		switch m.room.Judge(m.c.time(), e.needs()) {
+		case matching.Keep:
+			return
+		case matching.Return:
+			m.waiting = m.waiting[1:]
+			m.c.returned(m, []*entry{e}, "its worker has too little time left")
+			m.ended()
+		case matching.Start:
+			m.waiting = m.waiting[1:]
+			m.running = append(m.running, e)
+			m.room.Take(e.needs())
+			m.begin(e, 0)
+		}
+	}
+}
+
+// begin begins the task of a job with this number. What is left of a clustered job goes back when the time is short.
+func (m *member) begin(e *entry, number int) {
+	t := &e.job.Tasks[number]
+	if number > 0 && m.room.Late(m.c.time(), t.Estimate) {
+		m.stop(e)
+		return
+	}
+	e.life++
+	e.begun = m.c.time()
+	life := e.life
+	way, took, status := m.c.takes(t, m)
+	e.way = wholeUp(way)
+	if number > 0 { // it came with the job's first task
+		e.way = max(0, e.way-m.pilot.s.Transfer.Latency)
+	}
+	m.c.after(e.way+took, func() {
+		if e.life == life {
+			m.end(e, number, status, "")
+		}
+	})
+}
+
+// stop hands back what is left of a job of which a task ran.
+func (m *member) stop(e *entry) {
+	m.over(e)
+	m.flush()
+	m.c.returned(m, []*entry{e}, "its worker stopped before its last task")
+}
+
+// over takes a job off the machine, and starts what waits.
+func (m *member) over(e *entry) {
+	e.life++
+	i := slices.Index(m.running, e)
+	m.running = slices.Delete(m.running, i, i+1)
+	m.room.Free(e.needs())
+	if m.phase != gone {
+		m.start()
+	}
+	m.ended()
+}
+
+// ended notes when there is nothing left to do.
+func (m *member) ended() {
+	if m.empty() && m.phase != gone {
+		m.idleSince = m.c.now
+		m.pilot.idle(m)
+	}
+}
+
+// end books the result of a task.
+func (m *member) end(e *entry, number int, status execution.Status, reason string) {
+	t := &e.job.Tasks[number]
+	now := m.c.time()
+	way := min(e.way, now.Sub(e.begun))
+	o := &execution.Outcome{
+		Seq: e.key(), Task: int32(t.Index), Attempt: int32(t.Attempt), Status: status,
+		Worker: m.slot.ID, Reason: reason,
+		Started: execution.ToMsec(e.begun.Add(way)), Ended: execution.ToMsec(now),
+	}
+	if way > 0 {
+		o.Way = &execution.Way{In: execution.Msec(way.Milliseconds()), Bytes: m.c.bytes(t)}
+	}
+	switch status {
+	case execution.Failed:
+		o.Exit, o.Reason = 1, "exit status 1"
+	case execution.Cut:
+		o.Exit = -1
+	}
+	m.fresh = append(m.fresh, result{e, t.Estimate, o})
+	last := number == len(e.job.Tasks)-1
+	if last {
+		m.over(e)
+	}
+	if matching.SendNow(len(m.waiting), len(m.fresh)) {
+		m.flush()
+	} else {
+		m.flushLater(now, matching.ResultDelay(e.job.Leaf && status == execution.Done))
+	}
+	switch {
+	case last:
+	case m.phase == gone, e.job.Ordered && status != execution.Done:
+		m.stop(e)
+	default:
+		m.begin(e, number+1)
+	}
+}
+
+// flushLater sends the results after a delay, unless that is due earlier.
+func (m *member) flushLater(now time.Time, delay time.Duration) {
+	due := now.Add(delay)
+	if !m.due.IsZero() && !due.Before(m.due) {
+		return
+	}
+	m.due = due
+	m.c.after(delay, func() { m.due = time.Time{}; m.flush() })
+}
+
+// flush sends the results that were not sent yet, unless the host is gone with them.
+func (m *member) flush() {
+	if all := m.fresh; len(all) > 0 && m.silent == nil {
+		m.fresh, m.spoke = nil, m.c.now
+		m.c.results(m, all)
+	}
+}
+
+// recall has the worker hand back what has not started.
+func (m *member) recall(jobs []*entry) {
+	var back []*entry
+	for _, e := range jobs {
+		if i := slices.Index(m.waiting, e); i >= 0 && !e.recalled {
+			m.waiting = slices.Delete(m.waiting, i, i+1)
+			e.recalled = true
+			back = append(back, e)
+		}
+	}
+	m.c.returned(m, back, "recalled")
+}
+
+// drain has the worker take nothing more, and hand back what has not started.
+func (m *member) drain() {
+	if m.phase != taking {
+		return
+	}
+	m.phase = draining
+	m.c.close(m)
+	back := slices.Concat(m.waiting, m.coming)
+	m.waiting, m.coming = nil, nil
+	m.c.returned(m, back, "its worker leaves")
+}
+
+// leave ends the worker in good order: what runs is cut.
+func (m *member) leave(reason string) {
+	if m.phase == gone {
+		return
+	}
+	m.drain()
+	m.phase = gone
+	for _, e := range slices.Clone(m.running) {
+		m.end(e, e.results+m.unsent(e), execution.Cut, "its worker had to leave: "+reason)
+	}
+	m.flush()
+	m.c.drop(m)
+	m.c.matchAll()
+}
+
+// unsent counts the results of a job that the dispatcher does not have yet.
+func (m *member) unsent(e *entry) (n int) {
+	for _, r := range m.fresh {
+		if r.of == e {
+			n++
+		}
+	}
+	return n
+}
+
+// vanish ends the worker with its host, without a word: the dispatcher sees that its connection is broken.
+func (m *member) vanish() {
+	if m.phase == gone {
+		return
+	}
+	since := m.c.now
+	m.phase, m.silent = gone, &since
+	m.spoke = max(m.spoke, m.joined+(m.c.now-m.joined)/heartbeat*heartbeat)
+	m.c.close(m)
+	for _, e := range m.running {
+		e.life++
+	}
+	m.c.attend(m)
+}
+
+// worker is what the dispatcher tells of it.
+func (m *member) worker() corral.Worker {
+	return corral.Worker{
+		ID: m.slot.ID, CPUs: m.slot.Host.CPUs, MemoryMiB: m.slot.Host.MemoryMiB,
+		GPUs: m.slot.Host.GPUs, DiskMiB: m.slot.Host.DiskMiB, EndsAt: m.slot.EndsAt,
+		Connected: m.silent == nil, Draining: m.phase != taking,
+	}
+}

@@ -1,0 +1,325 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/attempt"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/matching"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
+	"github.com/corral-pilot/corral/internal/node/jobfiles"
+)
+
+// A pilot is one attempt of a glidein: a job in the site's queue, then a supervisor with a worker on each host. How
+// long it stays, and why it leaves, production's attempt.Stay and attempt.Roster decide.
+type pilot struct {
+	s       *site
+	glidein corral.Glidein
+	job     corral.Job
+	number  int // among the site's pilots
+	held    int // index in the trace
+
+	stay     *attempt.Stay // nil: it waits
+	roster   *attempt.Roster
+	members  []*member // the worker of each host; none: they are not there yet
+	admitted bool      // by its site's queue, if that has one: it has its processors
+	draining bool
+	vacated  bool // by all workers, whose daemons are about to end
+	over     bool
+	idleAt   time.Duration // when it is looked whether it has been idle for too long
+}
+
+func (p *pilot) cpus() int { return p.glidein.Hosts * p.glidein.CPUs }
+
+// start starts the pilot if there is room for it.
+func (p *pilot) start() {
+	if p.over {
+		return
+	}
+	ok, from := p.s.room(p)
+	switch {
+	case from > 0:
+		p.s.at(from, p.start)
+		return
+	case !ok:
+		p.s.blocked = append(p.s.blocked, p)
+		return
+	}
+	p.begin()
+}
+
+// begin has the pilot run.
+func (p *pilot) begin() {
+	if p.over {
+		return
+	}
+	p.s.cpus += p.cpus()
+	p.s.sim.trace.Pilots[p.held].Start = p.s.now
+	now, walltime := p.s.time(), time.Duration(p.glidein.Walltime)
+	p.s.sees(p, reconcile.Sighting{Phase: reconcile.Running, StartedAt: now})
+	p.s.apply(reconcile.LeaseJob{Job: p.job.ID, Holder: p.job.Tag})
+	p.stay = attempt.NewStay(now, walltime)
+	p.roster = attempt.NewRoster(p.job.Tag, orderOf(p.glidein), nil, "")
+	p.s.after(p.s.Overhead, p.ready)
+	p.s.at(p.s.since(p.stay.End), p.consider)
+	if f := p.s.sim.Failures.Pilot; f != nil {
+		if after, ok := f(p.s.Name, p.number); ok {
+			p.s.after(after, func() { p.die(reconcile.BySite) })
+		}
+	}
+	for i := range p.roster.Workers {
+		if f := p.s.sim.Failures.Host; f != nil {
+			if after, ok := f(Host{p.s.Name, p.number, i}); ok {
+				p.s.after(after, func() { p.loseHost(i) })
+			}
+		}
+	}
+}
+
+// ready has the workers register.
+func (p *pilot) ready() {
+	left := p.s.since(p.stay.End) - p.s.now
+	if p.over || p.draining || left <= 0 {
+		return
+	}
+	host := hostOf(p.s, p.glidein)
+	cut := p.s.time().Add(matching.CutAfter(left))
+	p.s.sim.trace.Pilots[p.held].Ready = p.s.now
+	for i, w := range p.roster.Workers {
+		m := &member{c: p.s.sim.cluster, pilot: p, host: Host{p.s.Name, p.number, i}, idleSince: p.s.now}
+		m.slot = matching.Slot[*entry]{ID: w.ID, Host: host, EndsAt: cut}
+		m.room = matching.Room{Host: host, CutAt: cut}
+		p.members = append(p.members, m)
+	}
+	registered := 0
+	for i, m := range p.members {
+		if p.lost(i) {
+			m.phase = gone
+			continue
+		}
+		registered++
+		p.roster.Workers[i].Start()
+		p.roster.Workers[i].Register(p.s.time())
+		p.s.sim.cluster.join(m)
+	}
+	p.s.apply(reconcile.NoteWorkers{Job: p.job.ID, Workers: registered})
+	p.s.at(p.s.since(cut), p.expire)
+	p.idle(nil)
+}
+
+// WalltimeFor returns a walltime in which tasks can run for so long, at a site without overhead: with what a
+// pilot keeps for leaving in order, and what its workers keep for ending tasks.
+func WalltimeFor(tasks time.Duration) time.Duration {
+	walltime := tasks
+	for {
+		left := matching.CutAfter(walltime - jobfiles.Reserve(walltime))
+		if left >= tasks {
+			return walltime
+		}
+		walltime += tasks - left
+	}
+}
+
+// lost reports whether a host failed before its worker came.
+func (p *pilot) lost(host int) bool {
+	for _, l := range p.roster.Lost {
+		if l.Host == host {
+			return true
+		}
+	}
+	return false
+}
+
+// expire has the workers leave because their time is over.
+func (p *pilot) expire() {
+	if !p.over {
+		p.dismiss(attempt.LeftExpired)
+	}
+}
+
+// dismiss has all workers leave at once.
+func (p *pilot) dismiss(why attempt.Left) {
+	for i, m := range p.members {
+		if m.phase == gone {
+			continue
+		}
+		m.leave(string(why))
+		p.roster.Leave(p.roster.Workers[i], why, "")
+	}
+	p.consider()
+}
+
+// idle notes that a worker has nothing to do: if it drains it leaves, else the pilot may be idle for too long soon.
+func (p *pilot) idle(m *member) {
+	switch limit := time.Duration(p.glidein.Idle); {
+	case p.over:
+	case m != nil && m.phase == draining:
+		p.s.after(0, p.release)
+	case limit > 0 && p.idleAt < p.s.now+limit:
+		at := wholeUp(p.s.now + limit)
+		p.idleAt = at
+		p.s.at(at, func() {
+			if p.idleAt == at {
+				p.consider()
+			}
+		})
+	}
+}
+
+// release lets workers go that drain and have nothing left to do.
+func (p *pilot) release() {
+	if p.over {
+		return
+	}
+	for i, m := range p.members {
+		if m.phase == draining && m.empty() {
+			m.leave(string(attempt.LeftDrained))
+			p.roster.Leave(p.roster.Workers[i], attempt.LeftDrained, "")
+		}
+	}
+	p.consider()
+}
+
+// consider has the rules look for a reason to leave, and leaves when there is one and nothing is left.
+func (p *pilot) consider() {
+	if p.over || p.stay == nil {
+		return
+	}
+	now := p.s.time()
+	for i, m := range p.members {
+		if m.phase != gone {
+			since := time.Duration(0)
+			if m.empty() {
+				since = p.s.now - m.idleSince
+			}
+			p.roster.Workers[i].Idle(since, now)
+		}
+	}
+	p.stay.Consider(now, attempt.Sight{}, p.roster)
+	switch p.stay.Phase() {
+	case attempt.Staying:
+	case attempt.Draining:
+		p.drain()
+	case attempt.Leaving:
+		for _, m := range p.members {
+			m.leave(string(attempt.LeftExpired))
+		}
+	}
+	if p.stay.Over(now, p.vacant()) && !p.vacated {
+		p.vacated = true
+		p.leave()
+	}
+}
+
+// leave ends the pilot in order, as soon as its workers' daemons have ended.
+func (p *pilot) leave() {
+	report := p.stay.Report(p.roster)
+	end := func() {
+		if !p.over {
+			p.end(reconcile.Sighting{Report: &reconcile.Report{
+				Outcome: report.Outcome, Transient: report.Transient, Reason: report.Reason, Lost: report.Lost,
+			}})
+		}
+	}
+	if p.s.sim.Cluster.Leave == 0 {
+		end()
+		return
+	}
+	p.s.after(p.s.sim.Cluster.Leave, end)
+}
+
+// vacant reports whether no worker is left.
+func (p *pilot) vacant() bool {
+	for _, m := range p.members {
+		if m.phase != gone {
+			return false
+		}
+	}
+	return true
+}
+
+// drain has the workers finish what runs, and leave.
+func (p *pilot) drain() {
+	if p.draining {
+		return
+	}
+	p.draining = true
+	if len(p.members) == 0 && p.stay != nil && p.stay.Phase() == attempt.Staying {
+		p.stay.Drain(corral.OutcomeDrained, "asked to drain")
+	}
+	for _, m := range p.members {
+		m.drain()
+	}
+	p.s.after(0, p.release)
+}
+
+// cancel ends the pilot at its site's word: what runs is cut.
+func (p *pilot) cancel() {
+	if p.over {
+		return
+	}
+	for _, m := range p.members {
+		m.leave(string(attempt.LeftTerminated))
+	}
+	p.end(reconcile.Sighting{Killed: reconcile.ByCancel})
+}
+
+// die ends the pilot without a word.
+func (p *pilot) die(by reconcile.Killed) {
+	if p.over {
+		return
+	}
+	for _, m := range p.members {
+		m.vanish()
+	}
+	p.end(reconcile.Sighting{Killed: by})
+}
+
+// loseHost ends one host without a word; with the first one, where the supervisor is, the pilot.
+func (p *pilot) loseHost(i int) {
+	switch {
+	case p.over:
+	case i == 0:
+		p.die(reconcile.ByNode)
+	default:
+		if len(p.members) > 0 {
+			p.members[i].vanish()
+		}
+		lost := p.roster.Leave(p.roster.Workers[i], attempt.LeftUnable, "its host failed")
+		p.s.apply(reconcile.LoseHost{Job: p.job.ID, Host: *lost})
+		p.consider()
+	}
+}
+
+// end ends the pilot's job.
+func (p *pilot) end(see reconcile.Sighting) {
+	p.over = true
+	h := &p.s.sim.trace.Pilots[p.held]
+	if h.Start >= 0 {
+		p.s.cpus -= p.cpus()
+		see.StartedAt = p.s.begin.Add(h.Start)
+	}
+	h.End = p.s.now
+	if p.s.batch != nil {
+		p.s.batch.finish(p)
+	}
+	see.Phase, see.EndedAt = reconcile.Ended, p.s.time()
+	p.s.sim.run.changed = true
+	p.s.after(0, p.s.unblock)
+	p.s.after(p.seen(), func() {
+		delete(p.s.pilots, p.job.ID)
+		p.s.sees(p, see)
+	})
+}
+
+// offers says what glideins will bring, as production's gate does. present says how many cpus of each attempt are
+// registered.
+func (s *site) offers(present map[corral.JobID]int, at time.Time) (all []execution.Capacity) {
+	for _, g := range s.world.Glideins {
+		if left, ok := attempt.ToCome(g, present, at); ok {
+			all = append(all, execution.Offering(g.Host(), left))
+		}
+	}
+	return all
+}

@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/corral-pilot/corral/internal/kit/heap"
+	"github.com/corral-pilot/corral/plan/availability"
+)
+
+// Clone returns a copy that goes on by itself. The background is shared.
+func (q *Queue) Clone() *Queue { return q.copied(func(*entry) {}) }
+
+// copied returns a copy, each of whose jobs was changed in some way.
+func (q *Queue) copied(change func(e *entry)) *Queue {
+	c := *q
+	c.plan.free, c.plan.held, c.open = q.plan.free.Clone(), maps.Clone(q.plan.held), map[int]*entry{}
+	renewed := func(e *entry) *entry {
+		f := *e
+		change(&f)
+		if f.Runtime == Open && !f.over {
+			c.open[f.ID] = &f
+		}
+		return &f
+	}
+	c.waiting = make([]*entry, len(q.waiting))
+	for i, e := range q.waiting {
+		c.waiting[i] = renewed(e)
+	}
+	c.ends = heap.New(ending.before)
+	for _, x := range q.ends.Values() {
+		x.entry = renewed(x.entry)
+		x.at = max(q.plan.now, x.entry.end())
+		c.ends.Push(x)
+	}
+	return &c
+}
+
+// Planned returns when each job that waits would start, in the order of arrival, if no other came and all ran for their
+// requested times. With conservative backfilling no job starts later than planned; with the other policies that is a
+// forecast (of EASY: Singh, 2008, ch. 5, where prices of reservations rest on it).
+func Planned(q *Queue) []Held {
+	c := q.copied(func(e *entry) { e.Runtime = e.Requested })
+	c.background, c.arrived = nil, 0
+	waiting := slices.Clone(c.waiting)
+	c.Advance(Open, nil)
+	all := make([]Held, len(waiting))
+	for i, e := range waiting {
+		all[i] = Held{e.Job, e.start, e.until()}
+		all[i].Runtime = q.waiting[i].Runtime
+		if !e.running {
+			all[i].Start, all[i].End = -1, -1 // for ever behind a reservation
+		}
+	}
+	return all
+}
+
+// Unplanned returns the profile of processors that are free of running jobs, of reservations, and of jobs that wait, as
+// they are planned: what fits there delays nobody, as far as planned starts are kept.
+func Unplanned(q *Queue) *availability.Profile {
+	free := q.Free()
+	if q.plan.Policy == Conservative {
+		return free // each job that waits has a reservation
+	}
+	for _, h := range Planned(q) {
+		if h.Start >= 0 {
+			free.Take(h.Start, h.End, h.Processors)
+		}
+	}
+	return free
+}

@@ -1,0 +1,99 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral/plan/availability"
+)
+
+// An Outlook is what there is to be planned at an instant.
+type Outlook struct {
+	Free *availability.Profile // of running jobs, until their requested times, and of reservations: as if nobody waited
+	Jobs []Job                 // that wait, in the order of arrival
+	q    *Queue
+}
+
+// Look returns the outlook of a queue, which holds until the queue changes.
+func Look(q *Queue) Outlook {
+	o := Outlook{Free: q.Free(), q: q}
+	for _, e := range q.waiting {
+		o.Jobs = append(o.Jobs, e.Job)
+		if e.start >= 0 {
+			o.Free.Give(max(q.plan.now, e.start), max(q.plan.now, e.until()), e.Processors)
+		}
+	}
+	return o
+}
+
+// Starts returns when each job that waits would start if all were planned anew on what a profile has, by the machine's
+// policy and their requested times, and no other came; negative: for ever behind a reservation. Plans of one instant
+// are comparable if both are made so, and not with starts that were planned before.
+func (o Outlook) Starts(free *availability.Profile) []time.Duration {
+	q := o.q
+	starts := make([]time.Duration, len(q.waiting))
+	if q.plan.Policy == Conservative && q.plan.MaxUserRun == 0 { // the first pass plans all
+		p := plan{Machine: q.plan.Machine, now: q.plan.now, free: free.Clone()}
+		for i, e := range q.waiting {
+			at, ok := p.fit(e)
+			if !ok {
+				starts[i] = -1
+				continue
+			}
+			p.free.Take(at, at+e.Requested, e.Processors)
+			starts[i] = at
+		}
+		return starts
+	}
+	c := q.copied(func(e *entry) {
+		e.Runtime = e.Requested
+		if !e.running {
+			e.start = -1
+		}
+	})
+	c.background, c.arrived = nil, 0
+	c.plan.free, c.plan.held = free.Clone(), map[int]int{}
+	for _, x := range c.ends.Values() {
+		if !x.entry.over {
+			c.plan.held[x.entry.User]++
+		}
+	}
+	waiting := slices.Clone(c.waiting)
+	c.want(c.plan.now)
+	c.Advance(Open, nil)
+	for i, e := range waiting {
+		if starts[i] = e.start; !e.running {
+			starts[i] = -1
+		}
+	}
+	return starts
+}
+
+// Claim is Reserve before jobs that wait: only running jobs and reservations can keep it from the processors. Jobs that
+// wait are planned anew around it.
+func (q *Queue) Claim(from, to time.Duration, processors int) bool {
+	if from < q.plan.now || processors < 1 || to <= from || Look(q).Free.Least(from, to) < processors {
+		return false
+	}
+	early := q.plan.early
+	for _, e := range q.waiting {
+		q.plan.release(e)
+		e.start = -1
+	}
+	q.plan.early = early
+	q.plan.free.Take(from, to, processors)
+	if q.plan.Policy == Conservative {
+		for _, e := range q.waiting {
+			q.plan.reserve(e)
+		}
+	}
+	q.want(q.plan.now)
+	return true
+}
+
+// Alone returns a copy of a queue to which nobody comes any more of whom it knows.
+func Alone(q *Queue) *Queue {
+	c := q.Clone()
+	c.background, c.arrived = nil, 0
+	return c
+}

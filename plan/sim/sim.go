@@ -1,0 +1,282 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/execution"
+	"github.com/corral-pilot/corral/internal/decide/matching"
+	"github.com/corral-pilot/corral/internal/decide/reconcile"
+)
+
+// A simulation is one scenario being played.
+type simulation struct {
+	*clock
+	Scenario
+	run      *run
+	cluster  *cluster
+	sites    []*site
+	trace    *Trace
+	jobs     corral.JobID // asked for last
+	glideins corral.GlideinID
+	tag      func(corral.JobID) string // workers are called TAG/HOST; slots are filled in the order of their names
+}
+
+const (
+	defaultEvery   = 10 * time.Second
+	defaultStall   = 5 * time.Minute // as a run's
+	defaultHorizon = 366 * 24 * time.Hour
+)
+
+// defaultBegin is as good as any instant but the zero time, which is none in records.
+var defaultBegin = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Run plays a scenario and returns what happened. The same scenario gives the same trace. It panics if an ask names no
+// site of the scenario, which is a defect of the caller.
+func Run(s Scenario) *Trace {
+	return begin(s).play()
+}
+
+// play plays the simulation to its end.
+func (x *simulation) play() *Trace {
+	s := &x.Scenario
+	for _, a := range s.Asks {
+		x.ask(a)
+	}
+	x.run.step()
+	x.control()
+	x.run.attend()
+	for len(x.events) > 0 {
+		if x.run.ending != "" && x.settled() {
+			break
+		}
+		e := x.pop()
+		if x.now > x.Horizon {
+			x.now = x.Horizon
+			x.end(BrokenOff)
+			break
+		}
+		e.do()
+		for x.run.unread() {
+			x.run.step()
+		}
+		x.run.attend()
+	}
+	x.end(BrokenOff) // nothing happens any more: unreachable, because a run that cannot go on has stalled
+	return x.trace
+}
+
+// begin makes a simulation of which nothing has happened.
+func begin(s Scenario) *simulation {
+	s.Every, s.Stall = cmp.Or(s.Every, defaultEvery), cmp.Or(s.Stall, defaultStall)
+	s.Horizon = cmp.Or(s.Horizon, defaultHorizon)
+	if s.Begin.IsZero() {
+		s.Begin = defaultBegin
+	}
+	x := &simulation{clock: &clock{begin: s.Begin}, Scenario: s, tag: tag}
+	x.trace = &Trace{Begin: s.Begin, work: s.Work, Over: -1}
+	x.run = &run{clock: x.clock, x: execution.New(s.Work), offer: x.offer, changed: true,
+		clustered: s.Work.Clusters != nil, parting: parting{at: Never}}
+	x.run.watch.Patience = s.Stall
+	x.cluster = &cluster{
+		clock: x.clock, run: x.run, matcher: matching.Matcher[*entry]{StartMargin: execution.StartMargin},
+		of: map[*matching.Slot[*entry]]*member{}, hop: wholeUp(s.Cluster.Turn()),
+		way:   wholeUp(s.Cluster.Hop - s.Cluster.Turn()),
+		lease: cmp.Or(s.Cluster.Lease, defaultLease), takes: x.takes, bytes: x.bytes,
+	}
+	if s.Cluster.Rate > 0 {
+		x.cluster.gap = time.Duration(float64(time.Second) / s.Cluster.Rate)
+	}
+	x.run.cluster = x.cluster
+	for i, of := range s.Sites {
+		x.sites = append(x.sites, newSite(x, corral.SiteID(i+1), of))
+	}
+	return x
+}
+
+// tag names the job of a pilot.
+func tag(id corral.JobID) string { return fmt.Sprintf("corral-sim-%05d", id) }
+
+// ask records what was asked for.
+func (x *simulation) ask(a Ask) {
+	if a.Release != corral.AskNothing {
+		for _, s := range x.sites {
+			s.apply(reconcile.AskGlidein{Glidein: a.Glidein, Ask: a.Release, Reason: "asked by the control"})
+		}
+		return
+	}
+	s := x.site(a.Site, a.Queue)
+	x.glideins++
+	g := corral.Glidein{
+		ID: x.glideins, Hosts: max(1, a.Hosts), CPUs: a.CPUs, MemoryMiB: a.MemoryMiB, GPUs: a.GPUs,
+		Walltime: a.Walltime, Idle: corral.Seconds(a.Idle), Overlap: corral.Seconds(a.Overlap), Resubmit: a.Resubmit,
+	}
+	if g.MemoryMiB == 0 {
+		g.MemoryMiB = s.Host.MemoryMiB
+	}
+	if a.Takes > 0 {
+		g.Follows, g.FollowsAfter, g.FollowsWait = a.Takes, corral.Seconds(a.After), max(0, a.Start-a.Submit)
+	}
+	if at := wholeUp(time.Duration(a.Submit)); at > x.now {
+		g.NotBefore = x.begin.Add(at)
+	}
+	cluster := corral.Cluster{ID: 1, Name: "default", Kind: corral.Embedded, State: corral.ClusterReady}
+	s.apply(reconcile.CreateGlidein{Glidein: g, Cluster: cluster})
+}
+
+func (x *simulation) site(name, queue string) *site {
+	for _, s := range x.sites {
+		if s.Name == name && s.Queue == queue {
+			return s
+		}
+	}
+	panic("sim: no site " + name + " with queue " + queue)
+}
+
+// control asks the policy, and plans when to ask it again.
+func (x *simulation) control() {
+	if x.Control == nil || x.run.ending != "" {
+		return
+	}
+	for _, a := range x.Control(x.now, x.view()) {
+		x.ask(a)
+	}
+	x.after(x.Every, x.control)
+}
+
+func (x *simulation) view() View {
+	v := View{Tasks: x.run.x.Counts(), Pilots: x.trace.Pilots, Workers: x.workers}
+	v.Progress = func() []execution.Progress { return execution.ProgressOf(x.run.x) }
+	for _, m := range x.cluster.members {
+		for _, e := range m.running {
+			v.BusyCPUs += e.job.CPUs
+		}
+		if m.phase == taking {
+			v.CPUs += m.slot.Host.CPUs
+		}
+	}
+	v.QueuedCPUs = x.cluster.wanted
+	return v
+}
+
+// workers says where each worker is that may run something.
+func (x *simulation) workers() map[string]Place {
+	all := make(map[string]Place, len(x.cluster.members))
+	for _, m := range x.cluster.members {
+		p := Place{Pilot: m.pilot.held, Host: m.host.Number, Idle: -1}
+		if m.empty() {
+			p.Idle = x.now - m.idleSince
+		}
+		all[m.slot.ID] = p
+	}
+	return all
+}
+
+// offer says what could take a task at an instant: the workers present, and those that glideins will bring.
+func (x *simulation) offer(at time.Time) execution.Offer {
+	var offer execution.Offer
+	present := map[corral.JobID]int{}
+	for _, m := range x.cluster.members {
+		w := m.worker()
+		offer.Capacities = append(offer.Capacities, execution.CapacityOf(w, at))
+		if w.Connected && !w.Draining {
+			offer.CPUs += w.CPUs
+			present[m.pilot.job.ID] += w.CPUs
+		}
+	}
+	for _, s := range x.sites {
+		offer.Capacities = append(offer.Capacities, s.offers(present, at)...)
+	}
+	return offer
+}
+
+// bytes says how many travel with a task where its site has a way for files.
+func (x *simulation) bytes(t *execution.Task) int64 {
+	if x.Bytes == nil {
+		return 0
+	}
+	return x.Bytes(t.Index)
+}
+
+// takes says how long the files of an attempt travel, how long it runs then, and how it ends.
+func (x *simulation) takes(t *execution.Task, m *member) (way, took time.Duration, status execution.Status) {
+	way = m.pilot.s.Transfer.Takes(x.bytes(t))
+	took = x.Work.Tasks[t.Index].Estimate
+	if x.Runtime != nil {
+		took = x.Runtime(t.Index, t.Attempt)
+	}
+	if x.Speed != nil {
+		took = scaled(took, x.Speed(m.host))
+	}
+	if f := x.Failures.Task; f != nil {
+		if share := f(t.Index, t.Attempt); share < 1 {
+			return way, scaled(took, share), execution.Failed
+		}
+	}
+	return way, took, execution.Done
+}
+
+func scaled(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
+
+// settled ends the simulation once the run is over: at once, or when no pilot is left.
+func (x *simulation) settled() bool {
+	if x.trace.Over < 0 {
+		x.trace.Over = x.now
+	}
+	for _, s := range x.sites {
+		if x.Linger && len(s.pilots) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// end closes the trace. What is still held then is let go.
+func (x *simulation) end(unless Ending) {
+	t := x.trace
+	if t.Ending != "" {
+		return
+	}
+	if t.Ending, t.Why = cmp.Or(x.run.ending, unless), x.run.why; t.Over < 0 {
+		t.Over = x.now
+	}
+	for i := range t.Pilots {
+		if h := &t.Pilots[i]; h.End < 0 {
+			h.End, h.Outcome = x.now, corral.OutcomeRemoved
+			if h.Ready >= 0 {
+				h.End += x.Cluster.Leave
+			}
+		}
+	}
+	t.Records, t.x = x.run.journal, x.run.x
+}
+
+// Runs plays n scenarios, which scenario returns by number, on so many processors, and returns what of makes of each
+// trace, by number. The answer does not depend on how many processors there are. Both functions are called from
+// several goroutines at once. None is played any more once ctx has ended: its answer stays the zero T.
+func Runs[T any](ctx context.Context, n, processors int, scenario func(i int) Scenario,
+	of func(i int, t *Trace) T) []T {
+	all := make([]T, n)
+	numbers := make(chan int)
+	var wg sync.WaitGroup
+	for range max(1, min(n, processors)) {
+		wg.Go(func() {
+			for i := range numbers {
+				if ctx.Err() != nil {
+					continue
+				}
+				all[i] = of(i, Run(scenario(i)))
+			}
+		})
+	}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		numbers <- i
+	}
+	close(numbers)
+	wg.Wait()
+	return all
+}

@@ -1,0 +1,72 @@
+package workload
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+)
+
+// A Trace is jobs for a queue, and what was made of a text for them.
+type Trace struct {
+	Header Header
+	Jobs   []queue.Job // in the order of their submission, the first at 0
+
+	LeftOut int // jobs whose runtime or processors are not known: most were cancelled while they waited
+	Exact   int // jobs without a requested time, which request what they ran
+}
+
+// ReadJobs reads a trace as jobs. A job has the processors that it requested, or else those that it was given; it runs
+// for at least as long as the trace says, and requests what it has requested, or else its runtime, but at least a
+// second. Errors are those of Read; it is one if there is no job.
+func ReadJobs(ctx context.Context, r io.Reader, name string) (*Trace, error) {
+	t := &Trace{}
+	var err error
+	t.Header, err = Read(ctx, r, name, func(r Record) error {
+		t.add(r)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(t.Jobs) == 0 && t.LeftOut > 0:
+		return nil, corral.ErrorAt(corral.Invalid, name, "of none of its %d jobs processors and runtime are known",
+			t.LeftOut)
+	case len(t.Jobs) == 0:
+		return nil, corral.ErrorAt(corral.Invalid, name, "there is no job in it")
+	}
+	slices.SortStableFunc(t.Jobs, func(a, b queue.Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	first := t.Jobs[0].Submit
+	for i := range t.Jobs {
+		t.Jobs[i].Submit -= first
+	}
+	return t, nil
+}
+
+// add adds the job of a record.
+func (t *Trace) add(r Record) {
+	processors := r[RequestedProcessors]
+	if processors <= 0 {
+		processors = r[Processors]
+	}
+	if r[Runtime] < 0 || processors < 1 || r[Submit] < 0 {
+		t.LeftOut++
+		return
+	}
+	requested := r[RequestedTime]
+	if requested <= 0 {
+		requested = r[Runtime]
+		t.Exact++
+	}
+	t.Jobs = append(t.Jobs, queue.Job{
+		User: int(r[User]), Submit: seconds(r[Submit]), Processors: int(math.Ceil(processors)),
+		Requested: seconds(max(1, requested)), Runtime: seconds(r[Runtime]),
+	})
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,219 @@
+package clustering
+
+import (
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A Script is a file that a job of several tasks reads and runs.
+type Script struct{ Name, Text string }
+
+// Join returns the workflow whose tasks are the jobs that a rule makes of those of wf, and the scripts that it needs
+// beside it. A task that shares its job with no other stays as it is. So does a task with more control than a priority
+// or a label, and one whose files are not all below the workflow's folder: such a task splits the job that it would be
+// in. wf is not changed.
+//
+// The error has kind Unsatisfiable if wf has sub-DAGs, whose jobs are made elsewhere.
+func Join(wf *workflow.Workflow, rule Rule) (*workflow.Workflow, []Script, error) {
+	for _, s := range wf.Subworkflows {
+		if !s.Job {
+			return nil, nil, corral.ErrorAt(corral.Unsatisfiable, wf.Place(s.First).String(),
+				"sub-DAG %q: tasks of a workflow with sub-DAGs cannot share jobs here", workflow.Short(s.Name))
+		}
+	}
+	j := joiner{from: wf, job: make([]string, len(wf.Tasks)), names: make(workflow.Names)}
+	j.to = &workflow.Workflow{
+		Name: wf.Name, Description: wf.Description, FileSizes: maps.Clone(wf.FileSizes), Dir: wf.Dir,
+		Categories: wf.Categories,
+	}
+	j.builder = workflow.NewBuilder(j.to, workflow.Options{})
+	for i := range wf.Tasks {
+		j.names.Take(wf.Tasks[i].ID)
+		for _, f := range slices.Concat(wf.Tasks[i].Inputs, wf.Tasks[i].Outputs) {
+			j.names[f] = 1 // a script is no file of a task
+		}
+	}
+	for _, members := range jobs(wf, rule) {
+		if err := j.add(members); err != nil {
+			return nil, nil, err
+		}
+	}
+	return j.to, j.scripts, j.connect()
+}
+
+// jobs are the tasks of each job, in an order in which parents come first, all of wf's.
+func jobs(wf *workflow.Workflow, rule Rule) (all [][]int) {
+	tasks := make([]Task, len(wf.Tasks))
+	for i, estimate := range wf.Estimates(0) {
+		t := &wf.Tasks[i]
+		tasks[i] = Task{Needs: t.Resources, Estimate: estimate, Label: t.Label()}
+	}
+	made := Jobs(wf.Graph, tasks, rule)
+	if made == nil {
+		for i := range wf.Tasks {
+			made = append(made, []int{i})
+		}
+	}
+	for _, members := range made {
+		begin := 0
+		for k, i := range members {
+			if alone(&wf.Tasks[i]) {
+				all = append(all, members[begin:k], members[k:k+1])
+				begin = k + 1
+			}
+		}
+		all = append(all, members[begin:])
+	}
+	return slices.DeleteFunc(all, func(members []int) bool { return len(members) == 0 })
+}
+
+// alone reports whether a task shares no job: a script could not do what is said of it.
+func alone(t *workflow.Task) bool {
+	if c := t.Control; c != nil {
+		rest := *c
+		rest.Label, rest.Priority = "", 0
+		if rest != (workflow.Control{}) {
+			return true
+		}
+	}
+	words := slices.Concat(t.Argv, t.Inputs, t.Outputs, []string{t.ID})
+	for name, value := range t.Env {
+		words = append(words, value)
+		if name == "" || strings.Contains(name, "=") {
+			return true
+		}
+	}
+	if len(t.Argv) == 0 || slices.ContainsFunc(words, func(s string) bool { return strings.Contains(s, "\x00") }) {
+		return true
+	}
+	files := slices.Concat(t.Inputs, t.Outputs)
+	for _, file := range append(files, slices.Collect(maps.Values(t.Names))...) {
+		if !filepath.IsLocal(file) {
+			return true
+		}
+	}
+	return false
+}
+
+// A joiner makes one workflow.
+type joiner struct {
+	from, to *workflow.Workflow
+	builder  *workflow.Builder
+	job      []string // :: task of from → the id of its task of to
+	names    workflow.Names
+	scripts  []Script
+}
+
+// add makes a task of a job.
+func (j *joiner) add(members []int) error {
+	first := members[0]
+	task := j.from.Tasks[first]
+	if len(members) > 1 {
+		task = j.together(members)
+	}
+	for _, i := range members {
+		j.job[i] = task.ID
+	}
+	return j.builder.Add(task, j.from.Place(first))
+}
+
+// together is the task that runs several of them. It is called as the transformation that they have in common.
+func (j *joiner) together(members []int) workflow.Task {
+	tasks := make([]*workflow.Task, len(members))
+	for k, i := range members {
+		tasks[k] = &j.from.Tasks[i]
+	}
+	t := workflow.Task{Name: tasks[0].Name}
+	if slices.ContainsFunc(tasks, func(other *workflow.Task) bool { return other.Name != t.Name }) {
+		t.Name = "tasks"
+	}
+	t.ID = j.names.Take("job_" + t.Name)
+	script := j.names.Take(t.ID + ".sh")
+	t.Argv = []string{"sh", script}
+	t.Stdout, t.Stderr = j.names.Take(t.ID+".out"), j.names.Take(t.ID+".err")
+	t.Inputs, t.Outputs = filesOf(tasks)
+	t.Inputs = append(t.Inputs, script)
+	for _, member := range tasks {
+		estimate, known := member.Estimated()
+		t.Estimate += min(estimate, math.MaxInt64-t.Estimate)
+		t.Instant = t.Estimate == 0 && known
+		t.CPUs, t.GPUs = max(t.CPUs, member.CPUs), max(t.GPUs, member.GPUs)
+		t.MemoryMiB, t.DiskMiB = max(t.MemoryMiB, member.MemoryMiB), max(t.DiskMiB, member.DiskMiB)
+		if member.Retries != nil && (t.Retries == nil || *member.Retries > *t.Retries) {
+			t.Retries = member.Retries
+		}
+		if c := member.Control; c != nil && c.Priority != 0 && (t.Control == nil || c.Priority > t.Control.Priority) {
+			t.Control = &workflow.Control{Priority: c.Priority}
+		}
+	}
+	j.scripts = append(j.scripts, Script{script, scriptOf(tasks, t.Outputs)})
+	return t
+}
+
+// filesOf are the files that a job of tasks is given, which are those that one of them reads and none before it makes,
+// and those that it makes.
+func filesOf(tasks []*workflow.Task) (inputs, outputs []string) {
+	given, made := make(map[string]bool), make(map[string]bool)
+	for _, t := range tasks {
+		for _, file := range t.Inputs {
+			if !given[file] && !made[file] {
+				given[file] = true
+				inputs = append(inputs, file)
+			}
+		}
+		for _, file := range t.Outputs {
+			if !made[file] {
+				made[file] = true
+				outputs = append(outputs, file)
+			}
+		}
+	}
+	return inputs, outputs
+}
+
+// connect orders the jobs as their tasks are, and completes the workflow.
+func (j *joiner) connect() error {
+	for i := range j.from.Tasks {
+		for _, p := range j.from.Graph.Parents(i) {
+			if j.job[p] != j.job[i] {
+				j.builder.Edge(j.job[p], j.job[i], j.from.Place(i))
+			}
+		}
+	}
+	return j.builder.Build(j.from.Place(0))
+}
+
+// shortest is what a task without an estimate counts in ranks: a long way of such tasks is longer than a short one.
+const shortest = time.Second
+
+// Prioritise returns wf with priorities, by which a scheduler that knows no graph starts first what most waits for: the
+// longer the way from a task to the end of the workflow, the higher. A priority that a task has already stays. wf is
+// not changed.
+func Prioritise(wf *workflow.Workflow) *workflow.Workflow {
+	ranks := wf.Graph.UpwardRanks(wf.Estimates(shortest))
+	order := slices.Compact(slices.Sorted(slices.Values(ranks)))
+	with := *wf
+	with.Tasks = slices.Clone(wf.Tasks)
+	for i := range with.Tasks {
+		t := &with.Tasks[i]
+		c := workflow.Control{}
+		if t.Control != nil {
+			c = *t.Control
+		}
+		if c.Priority != 0 {
+			continue
+		}
+		c.Priority, _ = slices.BinarySearch(order, ranks[i])
+		if c != (workflow.Control{}) {
+			t.Control = &c
+		}
+	}
+	return &with
+}

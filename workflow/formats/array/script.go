@@ -1,0 +1,74 @@
+package array
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/shell"
+)
+
+// What stands for a number in the names of folders and streams.
+const (
+	taskWord = "%{TASK}"
+	runWord  = "%{RUN}"
+)
+
+// ofTask reports whether a pattern differs from task to task.
+func ofTask(pattern string) bool { return strings.Contains(pattern, taskWord) }
+
+// withTask puts a task's number into a pattern.
+func withTask(pattern string, number int) string {
+	return strings.ReplaceAll(pattern, taskWord, strconv.Itoa(number))
+}
+
+// checkPattern refuses what looks like a placeholder and is none: a file would get a strange name.
+func checkPattern(place, pattern string, mayRun bool) error {
+	rest := strings.ReplaceAll(pattern, taskWord, "")
+	if mayRun {
+		rest = strings.ReplaceAll(rest, runWord, "")
+	}
+	_, word, ok := strings.Cut(rest, "%{")
+	switch word, _, _ = strings.Cut(word, "}"); {
+	case !ok:
+		return nil
+	case word == "RUN":
+		return corral.ErrorAt(corral.Invalid, place,
+			"%s is for the streams of tasks that run in a given folder: here each run has a folder of its own", runWord)
+	}
+	return corral.ErrorAt(corral.Invalid, place, "%%{%s} stands for nothing: there are %s and, for streams, %s", word,
+		taskWord, runWord)
+}
+
+// script is what the worker's shell does before it becomes the command, whose words are its arguments: it changes to
+// the folder, and opens the streams there, in folders that it makes. Where the folder is not there it says so and ends
+// with 127, as if the command were not there. $CORRAL_RUN is known only when the task runs.
+func (c Command) script(number int) string {
+	var s strings.Builder
+	s.WriteString("cd -- " + quote(withTask(c.Dir, number)) + " || exit 127\n")
+	run := "exec \"$@\""
+	for _, stream := range []struct{ operator, pattern string }{
+		{"<", c.Stdin}, {">", c.Stdout}, {"2>", c.Stderr},
+	} {
+		switch {
+		case stream.pattern == "":
+			continue
+		case stream.operator == "2>" && c.Stderr == c.Stdout: // opened twice, each would write over the other
+			run += " 2>&1"
+			continue
+		}
+		file := withTask(stream.pattern, number)
+		if dir := path.Dir(file); stream.operator != "<" && dir != "." && dir != "/" {
+			s.WriteString("mkdir -p -- " + quote(dir) + " || exit 127\n")
+		}
+		run += " " + stream.operator + quote(file)
+	}
+	s.WriteString(run)
+	return s.String()
+}
+
+// quote is a text as one word of a shell, in which the run's number is filled in.
+func quote(text string) string {
+	return strings.ReplaceAll(shell.Quote(text), runWord, `'"$CORRAL_RUN"'`)
+}

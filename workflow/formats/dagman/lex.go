@@ -1,0 +1,141 @@
+package dagman
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
+)
+
+// fields are the words of a line that have not been taken yet.
+type fields struct{ text string }
+
+const blanks = " \t"
+
+// next takes a word; "" if there is none.
+func (f *fields) next() string {
+	f.text = strings.TrimLeft(f.text, blanks)
+	end := strings.IndexAny(f.text, blanks)
+	if end < 0 {
+		end = len(f.text)
+	}
+	word := f.text[:end]
+	f.text = f.text[end:]
+	return word
+}
+
+// rest takes everything that is left.
+func (f *fields) rest() string {
+	text := strings.Trim(f.text, blanks)
+	f.text = ""
+	return text
+}
+
+// file takes the name of a file, which may stand in double quotes.
+func (f *fields) file() string {
+	f.text = strings.TrimLeft(f.text, blanks)
+	if !strings.HasPrefix(f.text, `"`) {
+		return f.next()
+	}
+	name, rest, _ := strings.Cut(f.text[1:], `"`)
+	f.text = rest
+	return name
+}
+
+// A syntaxError is about one statement, which is named before it.
+type syntaxError struct{ text string }
+
+func (e *syntaxError) Error() string { return e.text }
+
+func wrong(format string, args ...any) error { return &syntaxError{fmt.Sprintf(format, args...)} }
+
+// word takes a word that must be there; what it is called in an error.
+func (f *fields) word(what string) (string, error) {
+	word := f.next()
+	if word == "" {
+		return "", wrong("%s is missing", what)
+	}
+	return word, nil
+}
+
+// number takes a whole number from least to most.
+func (f *fields) number(what string, least, most int) (int, error) {
+	word, err := f.word(what)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(word)
+	if err != nil || n < least || n > most {
+		return 0, wrong("%s is %.40q, want %d to %d", what, word, least, most)
+	}
+	return n, nil
+}
+
+// end refuses what is left.
+func (f *fields) end() error {
+	if rest := f.rest(); rest != "" {
+		return wrong("%.40q is too much", rest)
+	}
+	return nil
+}
+
+// keyword is how a word is looked up among the statements: - and _ are the same in them.
+func keyword(word string) string { return strings.ReplaceAll(strings.ToUpper(word), "-", "_") }
+
+// pairs takes the macros of a VARS statement: NAME="VALUE" …, with \" and \\ in the value. Single quotes are taken,
+// too, and a value without quotes and blanks.
+func (f *fields) pairs() ([]submit.Var, error) {
+	var all []submit.Var
+	for {
+		text := strings.TrimLeft(f.text, blanks)
+		if text == "" {
+			break
+		}
+		name, value, ok := strings.Cut(text, "=")
+		if name = strings.TrimRight(name, blanks); !ok || strings.ContainsAny(name, blanks) {
+			return nil, wrong(`%.40q is not NAME="VALUE"`, text)
+		}
+		v := submit.Var{Name: name}
+		var err error
+		if v.Value, f.text, err = quoted(strings.TrimLeft(value, blanks)); err != nil {
+			return nil, err
+		}
+		if attribute, ok := strings.CutPrefix(name, "+"); ok {
+			v.Name = "my." + attribute
+		}
+		if !submit.IsName(strings.TrimPrefix(name, "+")) || strings.HasPrefix(strings.ToLower(name), "queue") {
+			return nil, wrong("%.40q is no name of a macro", name)
+		}
+		all = append(all, v)
+	}
+	if len(all) == 0 {
+		return nil, wrong("there is no macro")
+	}
+	return all, nil
+}
+
+// quoted returns the value that text begins with, and what follows it.
+func quoted(text string) (value, rest string, err error) {
+	if text == "" {
+		return "", "", wrong("a value is missing")
+	}
+	quote := text[0]
+	if quote != '"' && quote != '\'' {
+		f := fields{text: text}
+		return f.next(), f.text, nil
+	}
+	var plain strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == quote:
+			return plain.String(), text[i+1:], nil
+		case c == '\\' && i+1 < len(text):
+			i++
+			plain.WriteByte(text[i])
+		default:
+			plain.WriteByte(c)
+		}
+	}
+	return "", "", wrong("the value of a macro has no closing quote")
+}

@@ -1,0 +1,236 @@
+package dagman
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
+)
+
+// A scope is one reading of a file of nodes: of the .dag, of a splice or of a sub-DAG. A file that is spliced in twice
+// has two.
+type scope struct {
+	r      *reader
+	holder int    // the node whose sub-DAG it is; none: it is the .dag or a splice
+	prefix string // of its nodes' full names: SPLICE+
+	dir    string // its folder, relative to the .dag's
+
+	first, end   int            // its nodes, those of inner scopes among them
+	nodes        map[string]int // its own, by the names in its file
+	inner        map[string]*scope
+	descriptions map[string]*submit.Description
+	final        int           // its FINAL node; none: it has none
+	pins         map[pin][]int // the nodes at each pin
+	waiting      []submit.Line // statements that name what may follow
+	ends         [2][]int      // the jobs without parents in it, and those without children
+	over         bool          // all of its file has been read
+	outer        *scope        // of which it is a part; nil: it is the .dag's
+}
+
+const none = -1
+
+// isSplice reports whether the scope's file is part of the one around it, which alone can have a FINAL node.
+func (s *scope) isSplice() bool { return s.outer != nil && s.holder == none }
+
+// newScope begins a scope within outer (nil: the .dag's); name is that of the splice or sub-DAG, and dir its folder.
+func (r *reader) newScope(outer *scope, name, dir string) *scope {
+	s := &scope{
+		r: r, outer: outer, dir: dir, first: len(r.nodes), final: none, holder: none,
+		nodes: make(map[string]int), inner: make(map[string]*scope),
+		descriptions: make(map[string]*submit.Description), pins: make(map[pin][]int),
+	}
+	if outer != nil {
+		s.prefix = outer.prefix + name + "+"
+	}
+	return s
+}
+
+// read reads the scope's file, and does what had to wait for its end.
+func (s *scope) read(lines *submit.Lines) error {
+	if s.r.scopes++; s.r.scopes > maxScopes {
+		return lines.Here().Errorf("more than %d splices and sub-DAGs", maxScopes)
+	}
+	if err := s.lines(lines); err != nil {
+		return err
+	}
+	s.over, s.end = true, len(s.r.nodes)
+	for _, line := range s.waiting {
+		if err := s.statement(line, lines); err != nil {
+			return err
+		}
+	}
+	s.waiting = nil
+	if err := s.endWithFinal(); err != nil {
+		return err
+	}
+	s.ends[firsts] = s.those(func(n *node) bool { return !n.hasParent })
+	s.ends[lasts] = s.those(func(n *node) bool { return !n.hasChild })
+	return nil
+}
+
+// lines obeys a file, the scope's own or one that it includes.
+func (s *scope) lines(lines *submit.Lines) error {
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = s.statement(line, lines)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// An unknownError says that a statement names what has not been defined, so far.
+type unknownError struct{ what, name string }
+
+func (e *unknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.what, e.name) }
+
+// statement obeys one line. One that names what may still follow waits, and the statements behind it do too, because
+// the later of two about the same thing counts.
+func (s *scope) statement(line submit.Line, lines *submit.Lines) error {
+	words := fields{text: line.Text}
+	word := words.next()
+	do, ok := s.r.statements[keyword(word)]
+	if !ok {
+		return line.At.Errorf("%.40q is no statement of DAGMan", word)
+	}
+	if do.waits && len(s.waiting) > 0 && !s.over {
+		s.waiting = append(s.waiting, line)
+		return nil
+	}
+	err := do.obey(s, &statement{line, strings.ToUpper(word), &words, lines})
+	var placed *corral.Error
+	var unknown *unknownError
+	switch {
+	case err == nil || errors.As(err, &placed): // it is about a line of another file
+		return err
+	case errors.As(err, &unknown) && !s.over:
+		s.waiting = append(s.waiting, line)
+		return nil
+	case unknown != nil, errors.As(err, new(*syntaxError)):
+		return line.At.Errorf("%s: %w", strings.ToUpper(word), err)
+	}
+	return err
+}
+
+// enter opens a file that is read within those that are being read.
+func (s *scope) enter(name string, at workflow.Place) (*submit.Lines, io.Closer, error) {
+	f := s.r.files
+	for i, outer := range f.stack {
+		if outer == name {
+			return nil, nil, at.Errorf("the files form a cycle: %s -> %s", strings.Join(f.stack[i:], " -> "), name)
+		}
+	}
+	if len(f.stack) == maxNested {
+		return nil, nil, at.Errorf("more than %d files are within each other", maxNested)
+	}
+	lines, closer, err := f.open(name)
+	if err != nil {
+		return nil, nil, at.Errorf("%s: %w", f.called(name), reason(err))
+	}
+	f.stack = append(f.stack, name)
+	if f.seen[name] && f.repeats == 0 {
+		f.repeats = len(f.stack)
+	}
+	f.seen[name] = true
+	if err := f.repeat(at); err != nil {
+		s.leave(closer)
+		return nil, nil, err
+	}
+	return lines, closer, nil
+}
+
+func (s *scope) leave(closer io.Closer) {
+	_ = closer.Close()
+	f := s.r.files
+	if f.stack = f.stack[:len(f.stack)-1]; len(f.stack) < f.repeats {
+		f.repeats = 0
+	}
+}
+
+var errNoFile = errors.New("no such file")
+
+var errAbsent = &fs.PathError{Op: "open", Err: fs.ErrNotExist}
+
+// reason is why a file could not be opened, without its name, which stands before it.
+func reason(err error) error {
+	var notRegular *input.NotRegularError
+	var pathError *fs.PathError
+	switch {
+	case errors.As(err, &notRegular):
+		return notRegular
+	case errors.Is(err, fs.ErrNotExist):
+		return errNoFile
+	case errors.As(err, &pathError):
+		return pathError.Err
+	}
+	return err
+}
+
+// node returns the node that a name in this scope's file means.
+func (s *scope) node(name string) (int, error) {
+	if i, ok := s.nodes[name]; ok {
+		return i, nil
+	}
+	return 0, &unknownError{"node", name}
+}
+
+// fullNode is node, but a plus sign leads into splices.
+func (s *scope) fullNode(name string) (int, error) {
+	if head, rest, ok := strings.Cut(name, "+"); ok && s.inner[head] != nil {
+		return s.inner[head].fullNode(rest)
+	}
+	return s.node(name)
+}
+
+// The two ends of a scope: what its parents become parents of, and what become parents of its children. They are known
+// when its file has been read, and no edge from outside changes them.
+const (
+	firsts = iota
+	lasts
+)
+
+// those are the jobs of the scope, those of inner scopes among them, that are so.
+func (s *scope) those(is func(*node) bool) []int {
+	var all []int
+	for i := s.first; i < s.end; i++ {
+		if n := &s.r.nodes[i]; n.sub == nil && is(n) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// endWithFinal puts the FINAL node behind all others.
+func (s *scope) endWithFinal() error {
+	if s.final == none {
+		return nil
+	}
+	lasts := s.those(func(n *node) bool { return !n.hasChild && n != &s.r.nodes[s.final] })
+	return s.r.order(lasts, []int{s.final}, s.r.nodes[s.final].at)
+}
+
+// order makes nodes parents of others.
+func (r *reader) order(parents, children []int, at workflow.Place) error {
+	if len(parents)*len(children) > maxEdges-len(r.edges) {
+		return at.Errorf("the DAG has more than %d edges", maxEdges)
+	}
+	for _, p := range parents {
+		for _, c := range children {
+			r.edges = append(r.edges, [2]int32{int32(p), int32(c)})
+			r.nodes[c].hasParent = true
+		}
+		r.nodes[p].hasChild = r.nodes[p].hasChild || len(children) > 0
+	}
+	return nil
+}

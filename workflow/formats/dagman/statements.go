@@ -1,0 +1,310 @@
+package dagman
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/corral-pilot/corral/condor/classad"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
+)
+
+// A statement is one line, and the lines behind it, which an inline submit description takes.
+type statement struct {
+	submit.Line
+	word  string  // its own, in upper case
+	words *fields // behind that
+	lines *submit.Lines
+}
+
+// An obeyer obeys a statement.
+type obeyer struct {
+	obey  func(*scope, *statement) error
+	waits bool // it is about nodes, which may follow it
+}
+
+// statements are all of DAGMan's, by their keywords.
+func statements() map[string]obeyer {
+	return map[string]obeyer{
+		"JOB":                {obey: obeyJob},
+		"FINAL":              {obey: obeyFinal},
+		"SUBDAG":             {obey: obeySubdag},
+		"SPLICE":             {obey: obeySplice},
+		"INCLUDE":            {obey: obeyInclude},
+		"SUBMIT_DESCRIPTION": {obey: obeySubmitDescription},
+
+		"PARENT":       {obeyParent, true},
+		"CONNECT":      {obeyConnect, true},
+		"PIN_IN":       {obeyPinIn, true},
+		"PIN_OUT":      {obeyPinOut, true},
+		"VARS":         {obeyVars, true},
+		"RETRY":        {obeyRetry, true},
+		"PRIORITY":     {obeyPriority, true},
+		"CATEGORY":     {obeyCategory, true},
+		"MAXJOBS":      {obeyMaxJobs, true},
+		"SCRIPT":       {obeyScript, true},
+		"PRE_SKIP":     {obeyPreSkip, true},
+		"ABORT_DAG_ON": {obeyAbort, true},
+		"DONE":         {obeyDone, true},
+
+		"REJECT":      {obey: obeyReject},
+		"PROVISIONER": {obey: refuseUnsupported},
+		"SERVICE":     {obey: refuseUnsupported},
+
+		"CONFIG":           {obey: ignore},
+		"DOT":              {obey: ignore},
+		"ENV":              {obey: ignore},
+		"JOBSTATE_LOG":     {obey: ignore},
+		"NODE_STATUS_FILE": {obey: ignore},
+		"SAVE_POINT_FILE":  {obey: ignore},
+		"SET_JOB_ATTR":     {obey: obeySetJobAttr},
+	}
+}
+
+// obeySetJobAttr takes the names that Write writes so; the rest is ignored.
+func obeySetJobAttr(s *scope, st *statement) error {
+	name, value, _ := strings.Cut(st.words.text, "=")
+	text, ok := classad.ParseOld(strings.TrimSpace(value)).(string)
+	switch name = strings.TrimSpace(name); {
+	case ok && strings.EqualFold(name, attributeWorkflow) && s.outer == nil:
+		s.r.wf.Name = text
+	case ok && strings.EqualFold(name, attributeSubDAG) && s.holder != none && s.first == len(s.r.nodes):
+		s.prefix = text + "+"
+	default:
+		return ignore(s, st)
+	}
+	return nil
+}
+
+// ignore passes over what is about DAGMan itself and its files. It is warned of once for each of the statements.
+func ignore(s *scope, st *statement) error {
+	s.r.warnOnce(st.word, st.At, "%s is ignored: it is about DAGMan itself", st.word)
+	return nil
+}
+
+func obeyReject(s *scope, st *statement) error {
+	return st.At.Errorf("the file says that it is not to be run (REJECT)")
+}
+
+func refuseUnsupported(s *scope, st *statement) error {
+	return st.At.Errorf("%s nodes are not supported: remove the line, and run that program beside the workflow",
+		st.word)
+}
+
+// most is the largest number in a statement: HTCondor takes 32 bits.
+const most = math.MaxInt32
+
+// target takes the name of a node, and calls do for each node that it means.
+func (st *statement) target(s *scope, do func(*node) error) error {
+	name, err := st.words.word("the node's name")
+	if err != nil {
+		return err
+	}
+	rest := *st.words
+	return s.named(name, func(n *node) error {
+		*st.words = rest // each node reads them
+		if err := do(n); err != nil {
+			return err
+		}
+		return st.words.end()
+	})
+}
+
+// notFinal refuses what a FINAL node cannot have.
+func notFinal(n *node) error {
+	if n.isFinal() {
+		return wrong("%q is a FINAL node, which cannot have it", n.name)
+	}
+	return nil
+}
+
+func obeyVars(s *scope, st *statement) error {
+	return st.target(s, func(n *node) error {
+		mode := *st.words
+		appended := false
+		switch strings.ToUpper(mode.next()) {
+		case "PREPEND":
+			*st.words = mode
+		case "APPEND":
+			*st.words, appended = mode, true
+		}
+		pairs, err := st.words.pairs()
+		if err == nil && len(pairs) > 1 {
+			err = s.r.say(len(pairs) - 1)
+		}
+		if err != nil {
+			return err
+		}
+		if appended {
+			n.append = append(n.append, pairs...)
+		} else {
+			n.vars = append(n.vars, pairs...)
+		}
+		return nil
+	})
+}
+
+func obeyRetry(s *scope, st *statement) error {
+	return st.target(s, func(n *node) error {
+		times, err := st.words.number("the number of retries", 0, most)
+		if err != nil {
+			return err
+		}
+		n.retries = &times
+		switch word := st.words.next(); {
+		case strings.EqualFold(word, "UNLESS-EXIT"):
+			n.controls().UnlessExit, err = st.words.number("the exit status", -most, most)
+		case word != "":
+			err = wrong("%.40q is not UNLESS-EXIT", word)
+		}
+		if err != nil {
+			return err
+		}
+		return notFinal(n)
+	})
+}
+
+func obeyPriority(s *scope, st *statement) error {
+	return st.target(s, func(n *node) (err error) {
+		if n.controls().Priority, err = st.words.number("the priority", -most, most); err != nil {
+			return err
+		}
+		return notFinal(n)
+	})
+}
+
+func obeyCategory(s *scope, st *statement) error {
+	return st.target(s, func(n *node) error {
+		name, err := st.words.word("the category")
+		if err != nil {
+			return err
+		}
+		n.controls().Category = s.r.builder.Intern(s.categoryOf(name))
+		return notFinal(n)
+	})
+}
+
+// categoryOf is the full name of a category: one that begins with a plus sign is the same in all splices.
+func (s *scope) categoryOf(name string) string {
+	if strings.HasPrefix(name, "+") {
+		for s.isSplice() {
+			s = s.outer
+		}
+	}
+	return s.prefix + name
+}
+
+func obeyMaxJobs(s *scope, st *statement) error {
+	name, err := st.words.word("the category")
+	if err != nil {
+		return err
+	}
+	limit, err := st.words.number("the limit", 0, most)
+	if err != nil {
+		return err
+	}
+	if s.r.wf.Categories == nil {
+		s.r.wf.Categories = make(map[string]int)
+	}
+	s.r.wf.Categories[s.categoryOf(name)] = limit
+	return st.words.end()
+}
+
+func obeyScript(s *scope, st *statement) error {
+	made := workflow.Script{}
+	var kind string
+	for kind == "" {
+		word, err := st.words.word("PRE, POST or HOLD")
+		if err != nil {
+			return err
+		}
+		switch strings.ToUpper(word) {
+		case "PRE", "POST", "HOLD":
+			kind = strings.ToUpper(word)
+		case "DEFER":
+			seconds := 0
+			made.DeferStatus, err = st.words.number("the exit status of DEFER", 1, most)
+			if err == nil {
+				seconds, err = st.words.number("the time of DEFER", 0, most)
+			}
+			made.DeferAfter = time.Duration(seconds) * time.Second
+		case "DEBUG":
+			st.words.next()
+			st.words.next()
+			s.r.warnOnce("DEBUG", st.At, "DEBUG of SCRIPT is ignored")
+		default:
+			err = wrong("%.40q is not PRE, POST or HOLD", word)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return st.target(s, func(n *node) error {
+		if rest := st.words.rest(); made.Argv == nil { // of one of all nodes: they have the same
+			made.Argv = strings.Fields(rest)
+		}
+		script := made
+		if len(script.Argv) == 0 {
+			return wrong("the script's name is missing")
+		}
+		script.Dir = n.dir
+		map[string]func(){
+			"PRE":  func() { n.controls().Pre = &script },
+			"POST": func() { n.controls().Post = &script },
+			"HOLD": func() { n.controls().Hold = &script },
+		}[kind]()
+		return nil
+	})
+}
+
+func obeyPreSkip(s *scope, st *statement) error {
+	return st.target(s, func(n *node) (err error) {
+		n.controls().PreSkip, err = st.words.number("the exit status", -most, most)
+		return err
+	})
+}
+
+func obeyAbort(s *scope, st *statement) error {
+	return st.target(s, func(n *node) error {
+		exit, err := st.words.number("the exit status", -most, most)
+		if err != nil {
+			return err
+		}
+		abort := &workflow.Abort{Exit: exit}
+		switch word := st.words.next(); {
+		case strings.EqualFold(word, "RETURN"):
+			var status int
+			if status, err = st.words.number("the exit status of the DAG", 0, 255); err != nil {
+				return err
+			}
+			abort.Return = &status
+		case word != "":
+			return wrong("%.40q is not RETURN", word)
+		}
+		n.controls().Abort = abort
+		return notFinal(n)
+	})
+}
+
+// obeyDone marks a node, by its full name: DAGMan writes these statements itself, into rescue files. Like DAGMan, it
+// only warns where the mark means nothing, for such files are kept for long.
+func obeyDone(s *scope, st *statement) error {
+	name, err := st.words.word("the node's name")
+	if err != nil {
+		return err
+	}
+	if err := st.words.end(); err != nil {
+		return err
+	}
+	i, err := s.fullNode(name)
+	if err != nil && !s.over {
+		return err
+	}
+	if err != nil || s.r.nodes[i].isFinal() {
+		s.r.builder.Warn(st.At, "DONE: %q is no node that can be done; it is ignored", name)
+		return nil
+	}
+	s.r.nodes[i].controls().Done = true
+	return nil
+}

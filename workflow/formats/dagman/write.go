@@ -1,0 +1,139 @@
+package dagman
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/formats/dagman/job"
+)
+
+// Write writes a workflow as a .dag with submit descriptions, one for each transformation, and a .dag for each sub-DAG:
+// files that create makes, of names without a folder, the .dag of the workflow first. Reading them gives the same
+// workflow, but for what was measured of it, the sizes of files, what describes it to people, and which tasks are the
+// processes of one job.
+//
+// The error has kind Unsatisfiable if the format cannot hold the workflow, such as an argument of two lines. Some
+// files may be there then.
+func Write(wf *workflow.Workflow, create func(name string) (io.WriteCloser, error)) error {
+	w := &writer{wf: wf, create: create, nodes: make([]string, len(wf.Tasks)), shapes: make(map[string]*shape)}
+	if err := w.split(); err != nil {
+		return err
+	}
+	if err := w.check(); err != nil {
+		return err
+	}
+	w.name()
+	if err := w.measure(); err != nil {
+		return err
+	}
+	for k := range w.parts {
+		if err := w.file(w.parts[k].file, func(out *bufio.Writer) error { return w.dag(out, k) }); err != nil {
+			return err
+		}
+	}
+	return w.descriptions()
+}
+
+// A writer writes one workflow.
+type writer struct {
+	wf     *workflow.Workflow
+	create func(name string) (io.WriteCloser, error)
+
+	parts  []part            // each becomes a .dag; those of the workflow
+	in     []int             // :: task → the part that it is directly in
+	before map[int][]int     // :: item → the items before it, where it or they are parts
+	nodes  []string          // the names of the tasks' nodes
+	shapes map[string]*shape // :: transformation and commands → what their descriptions have in common
+	order  []*shape
+}
+
+// A shape is the submit description of tasks of one transformation that are described by the same commands.
+type shape struct {
+	file     string
+	settings []job.Setting // those of the first of the tasks
+	varies   []bool        // whether another task has another value
+}
+
+// refuse is about task i.
+func (w *writer) refuse(i int, format string, args ...any) error {
+	return corral.ErrorAt(corral.Unsatisfiable, w.wf.Place(i).String(), "task %q: %w", w.wf.Tasks[i].ID,
+		fmt.Errorf("DAGMan's format cannot hold "+format, args...))
+}
+
+// settings are those of task i.
+func (w *writer) settings(i int) ([]job.Setting, error) {
+	settings, err := job.Settings(&w.wf.Tasks[i], w.parts[w.in[i]].prefix+w.nodes[i])
+	if err != nil {
+		return nil, w.refuse(i, "%w", err)
+	}
+	return settings, nil
+}
+
+// measure finds the shapes of all tasks.
+func (w *writer) measure() error {
+	files := make(workflow.Names)
+	for i := range w.wf.Tasks {
+		settings, err := w.settings(i)
+		if err != nil {
+			return err
+		}
+		key := shapeOf(&w.wf.Tasks[i], settings)
+		s := w.shapes[key]
+		if s == nil {
+			file := files.Take(legal(cmp.Or(w.wf.Tasks[i].Name, "task"))) + ".sub"
+			s = &shape{file: file, settings: settings, varies: make([]bool, len(settings))}
+			w.shapes[key], w.order = s, append(w.order, s)
+		}
+		for k := range settings {
+			s.varies[k] = s.varies[k] || settings[k].Value != s.settings[k].Value
+		}
+	}
+	return nil
+}
+
+func shapeOf(t *workflow.Task, settings []job.Setting) string {
+	key := t.Name
+	for _, s := range settings {
+		key += "\x00" + s.Command
+	}
+	return key
+}
+
+// descriptions writes a submit description for each shape.
+func (w *writer) descriptions() error {
+	for _, s := range w.order {
+		err := w.file(s.file, func(out *bufio.Writer) error {
+			for k, set := range s.settings {
+				value := set.Value
+				if s.varies[k] {
+					value = "$(" + set.Macro() + ")"
+				}
+				fmt.Fprintf(out, "%s = %s\n", set.Command, value)
+			}
+			_, err := out.WriteString("queue\n")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file writes one file. The writer remembers the first error until it is flushed.
+func (w *writer) file(name string, text func(*bufio.Writer) error) error {
+	f, err := w.create(name)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(f, 64<<10)
+	if err := cmp.Or(text(out), out.Flush()); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}

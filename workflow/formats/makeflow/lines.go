@@ -1,0 +1,119 @@
+package makeflow
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// lines gives a text as logical lines: a backslash continues a line, and so does a quote that is not closed. Comments
+// are left out. What is escaped stays so; whoever reads a line decides what it means.
+type lines struct {
+	name string
+	r    *bufio.Reader
+	most int64 // bytes of a logical line
+	line int   // that is being read, from 1
+	read int64
+}
+
+// A line is one logical line.
+type line struct {
+	text      string
+	at        workflow.Place // of its beginning
+	commented bool           // a comment ended it
+}
+
+func newLines(r io.Reader, name string, most int64) *lines {
+	return &lines{name: name, r: bufio.NewReaderSize(r, 64<<10), most: most, line: 1}
+}
+
+// here is the place of what was just read.
+func (l *lines) here() workflow.Place { return workflow.Place{File: l.name, Line: l.line} }
+
+// next returns the next logical line; ok is false at the end of the text.
+func (l *lines) next() (found line, ok bool, err error) {
+	found, ok, err = l.logical()
+	if err == nil && !utf8.ValidString(found.text) { // no other format could hold it
+		err = found.at.Errorf("the line is not UTF-8; convert the file")
+	}
+	return found, ok, err
+}
+
+func (l *lines) logical() (_ line, ok bool, err error) {
+	found := line{at: l.here()}
+	var text strings.Builder
+	var quote byte // that is open; 0: none
+	before := l.read
+	for {
+		c, err := l.one()
+		if errors.Is(err, io.EOF) {
+			switch {
+			case quote != 0:
+				return found, false, found.at.Errorf("a quote (%c) is not closed before the end of the file", quote)
+			case l.read == 0:
+				return found, false, workflow.Place{File: l.name}.Errorf("the file is empty")
+			}
+			found.text = text.String()
+			return found, l.read > before, nil
+		}
+		if err != nil {
+			return found, false, l.broken(err)
+		}
+		if l.read++; l.read-before > l.most {
+			return found, false, found.at.Errorf("a line, with its continuations and what it quotes, is %w",
+				&input.TooLongError{Limit: l.most})
+		}
+		switch {
+		case c == '\n' && (quote == 0 || found.commented):
+			l.line++
+			found.text = text.String()
+			return found, true, nil
+		case found.commented:
+			continue
+		case c == '\\':
+			text.WriteByte(c)
+			if c, err = l.one(); err != nil {
+				continue // the next turn meets it again
+			}
+			l.read++
+		case c == quote:
+			quote = 0
+		case quote != 0:
+		case c == '\'', c == '"':
+			quote = c
+		case c == '#':
+			found.commented = true
+			continue
+		}
+		if c == '\n' {
+			l.line++
+		}
+		text.WriteByte(c)
+	}
+}
+
+// one returns the next byte; an end of line of two bytes is one.
+func (l *lines) one() (byte, error) {
+	c, err := l.r.ReadByte()
+	if c != '\r' || err != nil {
+		return c, err
+	}
+	if next, err := l.r.Peek(1); err == nil && next[0] == '\n' {
+		return l.r.ReadByte()
+	}
+	return c, nil
+}
+
+// broken is the error for a text that is too long or cannot be read.
+func (l *lines) broken(err error) error {
+	if tooLong, ok := errors.AsType[*input.TooLongError](err); ok {
+		return corral.ErrorAt(corral.Invalid, l.name, "the workflow is %w", tooLong)
+	}
+	return corral.ErrorAt(corral.Invalid, l.name, "reading: %w", err)
+}

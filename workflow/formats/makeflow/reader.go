@@ -1,0 +1,341 @@
+package makeflow
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// A reader takes a file line by line, and gives its builder a task for each rule.
+type reader struct {
+	lines   *lines
+	wf      *workflow.Workflow
+	builder *workflow.Builder
+
+	vars     *variables
+	maxKept  int64           // bytes of values of variables
+	maxUsed  int64           // bytes that variables put into the text, as often as they do
+	exported map[string]bool // :: variable that tasks have in their environment
+	rule     *rule           // that has begun and has no command yet
+
+	targets  map[string]target
+	absolute []source                  // that are absolute paths
+	under    []string                  // the category of each task, for what is exported
+	own      map[int]map[string]string // :: task → variables of its rule
+	noted    map[string]*note
+}
+
+// A target is the task that makes a file.
+type target struct {
+	task string
+	at   workflow.Place
+}
+
+// A source is a file that a task reads.
+type source struct {
+	task, file string
+	at         workflow.Place
+}
+
+// A note is a warning that is given once for all of its kind.
+type note struct {
+	workflow.Warning
+	times int
+}
+
+func newReader(l *lines, wf *workflow.Workflow, opts workflow.Options) *reader {
+	b := workflow.NewBuilder(wf, opts)
+	b.FileOrder = true
+	return &reader{
+		lines: l, wf: wf, builder: b,
+		maxKept:  cmp.Or(opts.MaxValue, workflow.DefaultMaxValue),
+		maxUsed:  cmp.Or(opts.MaxBytes, workflow.DefaultMaxBytes),
+		vars:     &variables{given: make(map[scoped][]assignment), env: opts.Env},
+		exported: make(map[string]bool), targets: make(map[string]target),
+		own: make(map[int]map[string]string), noted: make(map[string]*note),
+	}
+}
+
+// read reads the whole file. After the end of ctx its error means nothing.
+func (r *reader) read(ctx context.Context) error {
+	for {
+		l, more, err := r.lines.next()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if err := r.take(l); err != nil {
+			return err
+		}
+		if err := r.bound(l.at); err != nil {
+			return err
+		}
+	}
+	if r.rule != nil {
+		return r.rule.at.Errorf("the rule has no command")
+	}
+	return r.finish(ctx)
+}
+
+// bound refuses a file that variables make large: a short one may stand for any number of files and commands, or have a
+// long value for each rule.
+func (r *reader) bound(at workflow.Place) error {
+	switch {
+	case r.vars.kept > r.maxKept:
+		return at.Errorf("the values of variables are together %w", &input.TooLongError{Limit: r.maxKept})
+	case r.vars.used > r.mayUse():
+		return at.Errorf("with its variables put in, the workflow is %w", &input.TooLongError{Limit: r.mayUse()})
+	}
+	return nil
+}
+
+// What variables may put into a text: so much, and more the longer the text is. Otherwise a short file would take as
+// much memory as the longest.
+const (
+	freeBytes   = 128 << 20
+	usedPerByte = 64
+)
+
+// mayUse is how many bytes variables may have put into the text that was read so far.
+func (r *reader) mayUse() int64 { return min(r.maxUsed, freeBytes+usedPerByte*r.lines.read) }
+
+// take reads one logical line. Which kind it is, its first character says, or else whether a colon or an equals sign
+// comes first outside of quotes.
+func (r *reader) take(l line) error {
+	text := strings.TrimLeft(l.text, " \t")
+	colon, equals := unquotedIndex(text, ":"), unquotedIndex(text, "=")
+	word := text
+	if end := strings.IndexAny(text, " \t"); end >= 0 {
+		word = text[:end]
+	}
+	var err error
+	switch {
+	case strings.TrimSpace(text) == "":
+	case text[0] == '@' && equals >= 0: // behind a tab, too, as in older versions: no command begins so
+		err = r.variable(text[1:], l)
+	case l.text[0] == '\t':
+		err = r.command(l)
+	case isDirective(word):
+		err = r.directive(word, text[len(word):], l)
+	case colon >= 0 && (equals < 0 || colon < equals):
+		err = r.begin(text, l)
+	case word == "export":
+		err = r.export(text[len(word):], l)
+	case l.text[0] == ' ' && equals < 0:
+		err = r.command(l)
+	default:
+		err = r.variable(text, l)
+	}
+	return err
+}
+
+// isDirective reports whether a word is a point and capital letters. Names of files may begin with a point, too.
+func isDirective(word string) bool {
+	letters, ok := strings.CutPrefix(word, ".")
+	return ok && letters != "" && strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
+}
+
+// variable reads an assignment: NAME=VALUE or NAME+=VALUE.
+func (r *reader) variable(text string, l line) error {
+	text = strings.TrimLeft(text, " \t")
+	name := text
+	if end := strings.IndexAny(text, notInName); end >= 0 {
+		name = text[:end]
+	}
+	rest := strings.TrimLeft(text[len(name):], " \t")
+	adds := strings.HasPrefix(rest, "+=")
+	switch {
+	case name == "" || !adds && !strings.HasPrefix(rest, "="):
+		return l.at.Errorf("%.40q is no rule (FILES: FILES), no variable (NAME=VALUE) and no command (behind a tab)",
+			text)
+	case adds:
+		rest = rest[1:]
+	}
+	return r.assign(name, rest[1:], adds, l)
+}
+
+// assign expands a value and gives it to a variable. A category changes under which name the next variables are kept.
+func (r *reader) assign(name, text string, adds bool, l line) error {
+	if l.commented {
+		text = strings.TrimRight(text, " \t")
+	}
+	v, err := value(text, r.vars.get)
+	if err != nil {
+		return l.at.Errorf("variable %q: %w", name, err)
+	}
+	if adds {
+		r.vars.add(name, v)
+		if sum, _ := r.vars.get(name); len(sum) > maxExpanded {
+			return l.at.Errorf("variable %q: %w", name, tooLong("the value", maxExpanded))
+		}
+		return nil
+	}
+	r.vars.set(name, v)
+	if slices.Contains(resources, name) || name == "CATEGORY" {
+		r.exported[name] = true // as Makeflow does, if the file gives a value
+	}
+	switch name {
+	case "CATEGORY", "SYMBOL":
+		r.categorize(unquote(v))
+	case "BATCH_OPTIONS", "BATCH_QUEUE", "BATCH_LOCAL":
+		r.note(l.at, name+" is ignored: it is for a batch system")
+	}
+	return nil
+}
+
+// resources are what tasks of a category need, by the names of their variables.
+var resources = []string{"CORES", "MEMORY", "DISK", "GPUS", "WALL_TIME"}
+
+// categorize puts the rule that has begun into a category, or all that follow.
+func (r *reader) categorize(category string) {
+	r.vars.set("CATEGORY", category)
+	if r.rule == nil {
+		r.vars.among = category
+	}
+}
+
+// export reads the names of variables that tasks get as their environment, or an assignment of one.
+func (r *reader) export(text string, l line) error {
+	if equals := unquotedIndex(text, "="); equals >= 0 {
+		name := strings.Trim(strings.TrimRight(text[:equals], "+ \t"), " \t")
+		r.exported[name] = true
+		return r.variable(text, l)
+	}
+	names := strings.Fields(text)
+	if len(names) == 0 {
+		return l.at.Errorf("export names no variable")
+	}
+	for _, name := range names {
+		r.exported[name] = true
+	}
+	return nil
+}
+
+// directive reads a line that begins with a word such as .MAKEFLOW.
+func (r *reader) directive(word, text string, l line) error {
+	fields := strings.Fields(text)
+	if word != ".MAKEFLOW" && word != ".RESOURCE" && word != ".SIZE" {
+		return l.at.Errorf("%.40s is not supported; want .MAKEFLOW, .RESOURCE or .SIZE", word)
+	}
+	if len(fields) != 2 {
+		return l.at.Errorf("%s has %d arguments, want 2: a name and a value", word, len(fields))
+	}
+	name, text := fields[0], fields[1]
+	if word == ".SIZE" {
+		n, err := amount(text, 1)
+		if err != nil {
+			return l.at.Errorf(".SIZE: %w", err)
+		}
+		return r.builder.File(path.Clean(name), n, l.at)
+	}
+	switch name {
+	case "MODE", "MPI_PROCESSES":
+		r.note(l.at, word+" "+name+" is ignored")
+		return nil
+	}
+	if name == "CATEGORY" || slices.Contains(resources, name) {
+		return r.assign(name, text, false, l)
+	}
+	return l.at.Errorf("%s %.40s is not supported; want CATEGORY, CORES, MEMORY, DISK, GPUS or WALL_TIME", word, name)
+}
+
+// note warns, once for all warnings of the same words.
+func (r *reader) note(at workflow.Place, words string) {
+	if n := r.noted[words]; n != nil {
+		n.times++
+		return
+	}
+	r.noted[words] = &note{workflow.Warning{Place: at, Message: words}, 1}
+}
+
+// absent warns of sources that are absolute paths and that no rule makes. One that a rule makes orders the two tasks.
+func (r *reader) absent() {
+	var first source
+	files := make(map[string]bool)
+	for _, s := range r.absolute {
+		if made, ok := r.targets[s.file]; ok {
+			r.builder.Edge(made.task, s.task, s.at)
+			continue
+		}
+		if len(files) == 0 {
+			first = s
+		}
+		files[s.file] = true
+	}
+	if len(files) > 0 {
+		r.builder.Warn(first.at, "source %q is an absolute path; it has to be on every worker%s", first.file,
+			workflow.AndMore(len(files)-1))
+	}
+}
+
+// finish gives the tasks what only the end of the file shows: the variables that are exported, and which absolute paths
+// are made by rules.
+func (r *reader) finish(ctx context.Context) error {
+	r.absent()
+	if err := r.environment(ctx); err != nil {
+		return err
+	}
+	all := slices.SortedFunc(maps.Values(r.noted), func(a, b *note) int {
+		return cmp.Or(cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Message, b.Message))
+	})
+	for _, n := range all {
+		r.builder.WarnFor(n.Warning, n.times-1)
+	}
+	return nil
+}
+
+// entryBytes is about what a variable takes in the environment of a task.
+const entryBytes = 64
+
+// lookBytes is what looking up a variable for a task is charged as, so that time is bounded, too: a quarter of a
+// billion of them take a minute or two.
+const lookBytes = 8
+
+// environment gives each task the exported variables, as they were at its rule.
+func (r *reader) environment(ctx context.Context) error {
+	var last map[string]string // most tasks have the same
+	for i := range r.wf.Tasks {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		r.vars.used += int64(len(r.exported)) * lookBytes
+		env := make(map[string]string)
+		for name := range r.exported {
+			v, ok := r.own[i][name]
+			if !ok {
+				v, ok = r.vars.at(i, r.under[i], name)
+			}
+			if ok {
+				env[name] = v
+			}
+		}
+		if last == nil || !maps.Equal(env, last) {
+			last = env
+			r.vars.kept += int64(len(env)) * entryBytes
+		}
+		if err := r.bound(r.wf.Place(i)); err != nil {
+			return err
+		}
+		if len(last) > 0 {
+			r.wf.Tasks[i].Env = last
+		}
+	}
+	return nil
+}
+
+// unquote drops the quotes around a value.
+func unquote(text string) string {
+	text = strings.TrimSpace(text)
+	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
+		return text[1 : n-1]
+	}
+	return text
+}
