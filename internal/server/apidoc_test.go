@@ -20,11 +20,11 @@ const (
 	paramPrefix  = "#/components/parameters/"
 )
 
-// TestAPIDoc keeps docs/api.md equal to what openapi.yaml says, behind the rules of api-head.md.
+// TestAPIDoc keeps docs/api.md equal to the page generated from api-head.md and openapi.yaml.
 func TestAPIDoc(t *testing.T) {
 	t.Parallel()
 	loader := openapi3.NewLoader()
-	loader.IncludeOrigin = true // the page keeps the order of the file, which maps lose
+	loader.IncludeOrigin = true // lines, by which the page keeps the order of the file
 	doc := must(loader.LoadFromData(must(os.ReadFile("openapi.yaml"))(t)))(t)
 	p := &page{doc: doc, examples: string(must(os.ReadFile(examplesFile))(t))}
 	p.WriteString(string(must(os.ReadFile(headFile))(t)))
@@ -72,7 +72,8 @@ func (p *page) operations(tag string) []route {
 	return all
 }
 
-// write writes a section for each tag, with the types that only its operations have, then what several of them have.
+// write adds a section for each tag, with its operations and the types that only they use, then the shared parameters
+// and types.
 func (p *page) write() {
 	users := map[string][]string{} // name of a type → the tags that need it
 	for _, tag := range p.doc.Tags {
@@ -236,7 +237,7 @@ func (p *page) writeTypes(names []string) {
 		}
 		fmt.Fprintf(p, "\n#### `%s`\n\n%s\n", name, strings.TrimSpace(ref.Value.Description))
 		if len(ref.Value.Properties) == 0 {
-			fmt.Fprintf(p, "\nType: %s.\n", p.typeOf(ref))
+			fmt.Fprintf(p, "\n%s: %s.\n", kindOf(ref.Value), p.typeOf(ref))
 			continue
 		}
 		fmt.Fprint(p, "\n| field | type | required | description |\n|---|---|---|---|\n")

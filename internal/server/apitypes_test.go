@@ -45,6 +45,14 @@ func (p *page) typeOf(ref *openapi3.SchemaRef) string {
 	return b.String()
 }
 
+// kindOf introduces the description of a type without fields.
+func kindOf(schema *openapi3.Schema) string {
+	if len(schema.Enum) > 0 {
+		return "One of"
+	}
+	return "Type"
+}
+
 // oneOf lists the values of an enumeration.
 func oneOf(values []any) string {
 	words := make([]string, len(values))
@@ -146,7 +154,7 @@ func (p *page) checkLinks(t *testing.T) {
 	}
 }
 
-// checkTexts finds what openapi.yaml does not describe, or has without need.
+// checkTexts finds operations, types and fields without a description, and types that no operation uses.
 func (p *page) checkTexts(t *testing.T) {
 	t.Helper()
 	found := map[string]bool{}
@@ -161,7 +169,7 @@ func (p *page) checkTexts(t *testing.T) {
 	}
 	for name, ref := range p.doc.Components.Schemas {
 		if !found[name] {
-			t.Errorf("schema %s: no operation needs it", name)
+			t.Errorf("schema %s: no operation uses it", name)
 		}
 		if ref.Value.Description == "" {
 			t.Errorf("schema %s has no description", name)
