@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func (p *page) checkLinks(t *testing.T) {
 			}
 		case "api-examples.md": // written from its headings
 		default:
-			if _, err := os.Stat("../../docs/" + file); err != nil {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(pageFile), file)); err != nil {
 				t.Errorf("docs/api.md: %v", err)
 			}
 		}
