@@ -27,5 +27,5 @@
 // run are package run's own transactions, right before the one that keeps the answer.)
 //
 // A new route is a line in a table and a handler, its operation in openapi.yaml and a method of api.Client. Tests
-// compare the three. A test also writes docs/api.md from openapi.yaml, and replays the requests of docs/api-examples.md.
+// compare the three. Tests also write docs/api.md from openapi.yaml, and replay the requests of docs/api-examples.md.
 package server
