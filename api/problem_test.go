@@ -102,7 +102,7 @@ func TestTypesAreUnique(t *testing.T) {
 	}
 }
 
-// TestDocumentedTable compares the table with the one that opens docs/api.md.
+// TestDocumentedTable compares the table with the one in docs/api.md, which comes from api-head.md beside the server.
 func TestDocumentedTable(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../docs/api.md")

@@ -26,6 +26,6 @@
 // The one invariant: a change is in the store before its answer is on the wire. (Cancelling, resuming and removing a
 // run are package run's own transactions, right before the one that keeps the answer.)
 //
-// A new route is a line in a table and a handler, its operation in openapi.yaml, a method of api.Client and a section
-// of docs/api.md. Tests compare the four.
+// A new route is a line in a table and a handler, its operation in openapi.yaml and a method of api.Client. Tests
+// compare the three. Tests also write docs/api.md from openapi.yaml, and replay the requests of docs/api-examples.md.
 package server

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"net/http/httptest"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,25 +21,11 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-var update = flag.Bool("update", false, "rewrite the answers in docs/api.md")
+var update = flag.Bool("update", false, "rewrite docs/api.md and the answers in docs/api-examples.md")
 
-const docFile = "../../../docs/api.md"
-
-// TestRoutesAreDocumented: docs/api.md has a section for each route.
-func TestRoutesAreDocumented(t *testing.T) {
-	t.Parallel()
-	var sections []string
-	for _, m := range section.FindAllStringSubmatch(readDoc(t), -1) {
-		sections = append(sections, m[1])
-	}
-	slices.Sort(sections)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(start(t).server.Routes())), sections); diff != "" {
-		t.Errorf("sections (-routes +docs/api.md):\n%s", diff)
-	}
-}
+const examplesFile = "../../../docs/api-examples.md"
 
 var (
-	section  = regexp.MustCompile("(?m)^### `(.+)`$")
 	example  = regexp.MustCompile("(?s)```http\n(.*?)\n\n(HTTP .*?)```\n")
 	instant  = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
 	runDir   = regexp.MustCompile(`/[^" ]*/runs/two-\w+-\w+`)
@@ -52,17 +36,12 @@ var (
 	varying  = regexp.MustCompile(`"(wait_for_workers_s|wait_s|max_s|used|billed|used_core_hours|billed_core_hours|allocated_core_hours|idle_core_hours|lost_core_hours)": [0-9.e-]+`)
 )
 
-func readDoc(t *testing.T) string {
-	t.Helper()
-	return string(must(os.ReadFile(docFile))(t))
-}
-
-// TestExamples replays the examples of docs/api.md in their order. What the engine and the cluster do
+// TestExamples replays docs/api-examples.md in its order. What the engine and the cluster do
 // between two of them is in between.
 func TestExamples(t *testing.T) {
 	f := start(t)
 	f.login = asks
-	doc := readDoc(t)
+	doc := string(must(os.ReadFile(examplesFile))(t))
 	got := example.ReplaceAllStringFunc(doc, func(block string) string {
 		request := example.FindStringSubmatch(block)[1]
 		line, _, _ := strings.Cut(request, "\n")
@@ -72,13 +51,13 @@ func TestExamples(t *testing.T) {
 		return "```http\n" + request + "\n\n" + f.replay(t, line, request) + "```\n"
 	})
 	if *update {
-		if err := os.WriteFile(docFile, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(examplesFile, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if diff := cmp.Diff(doc, got); diff != "" {
-		t.Errorf("docs/api.md (-document +answers; -update rewrites it):\n%s", diff)
+		t.Errorf("docs/api-examples.md (-document +answers); go test -run Examples -update ./internal/service/server rewrites it:\n%s", diff)
 	}
 }
 

@@ -90,7 +90,7 @@ var schemas = map[string]any{
 	"SetSite": api.SetSite{}, "Site": corral.Site{}, "Platform": corral.Platform{}, "SiteLimits": corral.SiteLimits{},
 	"SiteFacts": corral.SiteFacts{}, "SiteQueue": corral.SiteQueue{}, "Maintenance": corral.Maintenance{}, "Allowance": corral.Allowance{}, "SiteTrouble": corral.SiteTrouble{}, "BadNode": corral.BadNode{}, "NewForgiveness": api.NewForgiveness{}, "Backlog": corral.Backlog{}, "QueuedJob": corral.QueuedJob{}, "Orphan": api.Orphan{}, "OrphanList": api.List[api.Orphan]{}, "SettleOrphans": api.SettleOrphans{}, "SiteList": api.List[corral.Site]{},
 	"Glidein": corral.Glidein{}, "Outlook": corral.Outlook{}, "Policy": resubmit.Policy{}, "GlideinList": api.List[corral.Glidein]{},
-	"Job":     corral.Job{},
+	"Job": corral.Job{}, "LostHost": corral.LostHost{},
 	"Cluster": corral.Cluster{}, "ClusterList": api.List[corral.Cluster]{},
 	"StartCluster": api.StartCluster{}, "Env": api.Env{}, "Variable": api.Variable{},
 	"Worker": corral.Worker{}, "WorkerList": api.List[corral.Worker]{},
