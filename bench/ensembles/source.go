@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/workflow"
 	"github.com/corral-pilot/corral/workflow/formats"
 )

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/internal/cli/plot"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/planner"
+	"github.com/corral-pilot/corral/plan/plantest"
 )
 
 // fresh is how many outcomes of another seed a confidence is held against, agreement how near it has to be.

@@ -4,9 +4,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim"
 )
 

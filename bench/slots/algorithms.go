@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/internal/cli/plot"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/plan"
@@ -26,6 +25,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 	"github.com/corral-pilot/corral/plan/planner/portfolio"
 	"github.com/corral-pilot/corral/plan/planner/virtual"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/workflow/clustering"
 )

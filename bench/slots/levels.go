@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/sim/workload"
 )

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/plantest"
 )
 
 // What is not known is refused.

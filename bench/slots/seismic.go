@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/internal/cli/plot"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 )
 

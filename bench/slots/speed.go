@@ -3,9 +3,9 @@ package main
 import (
 	"time"
 
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/planner/moga"
+	"github.com/corral-pilot/corral/plan/plantest"
 )
 
 // speed times searches of the thesis's size, 100 members and 10 generations: of a workflow of 100 tasks where about 30

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/plantest"
 )
 
 // Workflows of all sizes have about as many tasks, the levels of their application, and work as those that the

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/plantest"
 )
 
 // A grid goes from the least with which a workflow can be completed to what is asked for, and each cell is what the

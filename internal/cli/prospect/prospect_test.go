@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
+	"github.com/corral-pilot/corral/plan/plantest"
 )
 
 // asked is the worked example with its constraints (corral-thesis, E6.6).

@@ -101,18 +101,18 @@ func environment() (env []string) {
 	return env
 }
 
-// Root returns the folder with go.mod above the test's.
+// Root returns the folder with go.work, the top of the repository, above the test's.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(at, "go.work")); err == nil {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("no go.mod in or above %s", dir)
+			return "", fmt.Errorf("no go.work in or above %s", dir)
 		}
 	}
 }

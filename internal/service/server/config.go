@@ -8,7 +8,6 @@ import (
 	"github.com/corral-pilot/corral/internal/service/metrics"
 	"github.com/corral-pilot/corral/internal/service/outage"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/tokens"
 	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
@@ -33,7 +32,7 @@ type Config struct {
 	Metrics *metrics.Metrics // answers /metrics, and is told of each request
 
 	// Keys have the ssh keys of those who ask a central corrald.
-	Keys tokens.Keys
+	Keys TokenKeys
 
 	// Audit has a line for each request that may have changed something; nil: the log has it.
 	Audit *slog.Logger

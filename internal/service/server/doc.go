@@ -11,7 +11,15 @@
 //	packages.go   the catalog of worker packages; mirrors.go, where their archives come from
 //	runs.go       hands over to package run
 //	logins.go     hands over to package login
-//	profiles, tasks, tokens  packages of their own, for what needs nothing of the others
+//	ensembles.go  drafts an ensemble and keeps it; package internal/work/ensembles carries it out
+//	plans.go      makes, keeps and releases plans; package planning makes them
+//	profiles.go   keeps profiles of workflows
+//	scales.go     keeps how a cluster follows its queue; package scaling does it
+//	tasks.go      tasks of runs, with what they have printed
+//	backlogs.go   what a site's batch system shows of a queue; orphans, what it has of ours that the store has not
+//	tokens.go     makes and revokes tokens
+//	owners.go     suspends owners and begins their ends; package internal/service/owners finishes these
+//	usages.go     what owners have used
 //	health.go     corrald itself, and its contract, openapi.yaml
 //	reference.go  finds what a path, a parameter or a field names
 //	config.go     what the server needs of others

@@ -12,14 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/service/events"
 	"github.com/corral-pilot/corral/internal/service/login"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/backlogs"
-	"github.com/corral-pilot/corral/internal/service/server/ensembles"
 	"github.com/corral-pilot/corral/internal/service/server/orphans"
-	"github.com/corral-pilot/corral/internal/service/server/owners"
-	"github.com/corral-pilot/corral/internal/service/server/profiles"
-	"github.com/corral-pilot/corral/internal/service/server/tasks"
-	"github.com/corral-pilot/corral/internal/service/server/tokens"
-	"github.com/corral-pilot/corral/internal/service/server/usages"
 	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -51,23 +44,23 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 		newHealth(a, cfg).routes(),
 		sites.routes(),
 		orphans.New(cfg.Reach, sites.Resource).Routes(),
-		backlogs.New(cfg.Reach, sites.Resource).Routes(),
+		newBacklogs(cfg.Reach, sites.Resource).routes(),
 		newLogins(a, cfg, s.logins, goes).routes(),
 		newGlideins(a, cfg).routes(),
 		newClusters(a, cfg).routes(),
 		newPackages(a, cfg).routes(),
 		newMirrors(a, cfg).routes(),
 		runs.routes(),
-		tasks.New(cfg.Runs, runs.Resource).Routes(),
+		newTasks(cfg.Runs, runs.Resource).routes(),
 		newPlans(a, cfg).routes(),
-		profiles.New(a).Routes(),
+		newProfiles(a).routes(),
 		newScales(a, cfg).routes(),
-		ensembles.New(a, ensembles.Config{Runs: cfg.Runs, Shelf: cfg.Folders.Ensembles, Machine: cfg.Machine,
-			Where: whereOf, CanJoin: newGlideins(a, cfg).canJoin, Ahead: clusterAhead(a)}).Routes(),
-		usages.Routes(a),
+		newEnsembles(a, ensembleConfig{Runs: cfg.Runs, Shelf: cfg.Folders.Ensembles, Machine: cfg.Machine,
+			Where: whereOf, CanJoin: newGlideins(a, cfg).canJoin, Ahead: clusterAhead(a)}).routes(),
+		usageRoutes(a),
 		events.NewHub(lg, db).Routes(a),
-		tokens.New(a, cfg.Keys).Routes(),
-		owners.New(a).Routes(),
+		newTokens(a, cfg.Keys).routes(),
+		newOwners(a).routes(),
 	)
 	s.Router = rest.NewRouter(lg, cfg.Bounds.Pace, s.routes)
 	s.Answered = cfg.Metrics.Answered

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 	"github.com/corral-pilot/corral/plan/planner/rehearsal"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 

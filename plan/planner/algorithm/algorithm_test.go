@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/availability"
 	"github.com/corral-pilot/corral/plan/cost"
@@ -19,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/algorithm"
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
 	"github.com/corral-pilot/corral/plan/planner/virtual"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/sim/workload"

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/plan/sim/workload"
 	"github.com/corral-pilot/corral/workflow/dag"

@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/slotted"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/slot"
 	"github.com/corral-pilot/corral/workflow/dag"
 )

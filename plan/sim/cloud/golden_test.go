@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/dpds"
 	"github.com/corral-pilot/corral/plan/planner/spss"
+	"github.com/corral-pilot/corral/plan/plantest"
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 

@@ -1,5 +1,4 @@
-// Package owners answers requests about owners and their accounts, which only administrators make (package access).
-package owners
+package server
 
 import (
 	"context"
@@ -13,18 +12,19 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Handlers answer requests about owners. They only move rows: what an end takes is package internal/service/owners'.
-type Handlers struct {
+// ownerHandlers answer requests about owners. They only move rows: what an end takes is package
+// internal/service/owners'.
+type ownerHandlers struct {
 	rest.Resource[corral.Owner]
 }
 
-// New returns handlers of the owners in the adapter's store.
-func New(a *rest.Adapter) *Handlers {
-	return &Handlers{rest.Resource[corral.Owner]{
+// newOwners returns handlers of the owners in the adapter's store.
+func newOwners(a *rest.Adapter) *ownerHandlers {
+	return &ownerHandlers{rest.Resource[corral.Owner]{
 		Adapter: a,
 		Object:  corral.ObjectOwner,
 		ID:      func(o corral.Owner) int64 { return int64(o.ID) },
-		Find:    find,
+		Find:    findOwner,
 		Progress: func(list string) (func(corral.Owner) api.Progress, error) {
 			u, err := api.ParseUntil(list, corral.OwnerStates)
 			return u.Owner, err
@@ -32,8 +32,8 @@ func New(a *rest.Adapter) *Handlers {
 	}}
 }
 
-// Routes are those of owners.
-func (h *Handlers) Routes() []rest.Route {
+// routes are those of owners.
+func (h *ownerHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/owners", h.list, "all"),
 		rest.Get("/v1/owners/:name", h.Get, "wait", "timeout_s"),
@@ -44,9 +44,9 @@ func (h *Handlers) Routes() []rest.Route {
 	}
 }
 
-// find finds an owner; of one whose account is being ended it says what that waits for. Owners are named by their names
-// alone: most have no record, and so no id.
-func find(c *rest.Call, tx *store.Tx) (corral.Owner, error) {
+// findOwner finds an owner; of one whose account is being ended it says what that waits for. Owners are named by their
+// names alone: most have no record, and so no id.
+func findOwner(c *rest.Call, tx *store.Tx) (corral.Owner, error) {
 	o, err := tx.Owner(c.Param("name"))
 	if err != nil || o.State != corral.OwnerEnding {
 		return o, rest.Missing("name", err)
@@ -57,7 +57,7 @@ func find(c *rest.Call, tx *store.Tx) (corral.Owner, error) {
 }
 
 // list answers with all owners at once: there are as many as people.
-func (h *Handlers) list(c *rest.Call) error {
+func (h *ownerHandlers) list(c *rest.Call) error {
 	all := c.Query.Flag("all")
 	if err := c.Query.Err(); err != nil {
 		return err
@@ -70,30 +70,30 @@ func (h *Handlers) list(c *rest.Call) error {
 
 // move changes the state of an account. It looks for the owner first: a name in which somebody has mistyped a letter is
 // not found, instead of getting an account of its own.
-func (h *Handlers) move(move corral.OwnerMove) func(*rest.Call) error {
+func (h *ownerHandlers) move(move corral.OwnerMove) func(*rest.Call) error {
 	return func(c *rest.Call) error {
 		return rest.Change(h.Adapter, c,
 			func(_ context.Context, in api.NewOwnerState) (rest.Step[corral.Owner], error) {
-				if err := check(c, move, in); err != nil {
+				if err := checkOwnerState(c, move, in); err != nil {
 					return rest.Step[corral.Owner]{}, err
 				}
 				return rest.Only(func(tx *store.Tx) (corral.Owner, error) {
-					o, err := find(c, tx)
+					o, err := findOwner(c, tx)
 					if err == nil {
 						_, err = tx.MoveOwner(o.Name, move, in.Reason)
 					}
 					if err != nil {
 						return o, err
 					}
-					return find(c, tx)
+					return findOwner(c, tx)
 				})
 			})
 	}
 }
 
-// check refuses to shut out those who could not be let in again by anybody: corrald's own user, and who asks. So there
-// is always an administrator left who can undo it.
-func check(c *rest.Call, move corral.OwnerMove, in api.NewOwnerState) error {
+// checkOwnerState refuses to shut out those who could not be let in again by anybody: corrald's own user, and who asks.
+// So there is always an administrator left who can undo it.
+func checkOwnerState(c *rest.Call, move corral.OwnerMove, in api.NewOwnerState) error {
 	name := c.Param("name")
 	switch {
 	case len(in.Reason) > api.MaxReason || strings.ContainsFunc(in.Reason, func(r rune) bool { return r < ' ' }):

@@ -1,5 +1,4 @@
-// Package profiles answers requests about profiles of tasks.
-package profiles
+package server
 
 import (
 	"context"
@@ -12,16 +11,16 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// Handlers answer requests about profiles of tasks. What a profile is made of is read and merged outside of any
+// profileHandlers answer requests about profiles of tasks. What a profile is made of is read and merged outside of any
 // transaction; that nobody else changed it meanwhile, its transaction sees.
-type Handlers struct {
+type profileHandlers struct {
 	rest.Resource[corral.Profile]
 	shelf planning.Shelf
 }
 
-// New returns handlers that keep profiles in the adapter's store.
-func New(a *rest.Adapter) *Handlers {
-	return &Handlers{shelf: planning.Shelf{DB: a.DB}, Resource: rest.Resource[corral.Profile]{
+// newProfiles returns handlers that keep profiles in the adapter's store.
+func newProfiles(a *rest.Adapter) *profileHandlers {
+	return &profileHandlers{shelf: planning.Shelf{DB: a.DB}, Resource: rest.Resource[corral.Profile]{
 		Adapter: a,
 		Object:  corral.ObjectProfile,
 		ID:      func(p corral.Profile) int64 { return int64(p.ID) },
@@ -33,8 +32,8 @@ func New(a *rest.Adapter) *Handlers {
 	}}
 }
 
-// Routes are those of profiles.
-func (h *Handlers) Routes() []rest.Route {
+// routes are those of profiles.
+func (h *profileHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/profiles", h.list, "all", "owner", "after", "limit"),
 		rest.Post("/v1/profiles", h.create).WithBody(api.MaxProfileBody), // what it is made of is in it
@@ -44,11 +43,11 @@ func (h *Handlers) Routes() []rest.Route {
 	}
 }
 
-func (h *Handlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Profiles) }
+func (h *profileHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Profiles) }
 
 // create keeps a profile, or lets one grow. The answer is without the document, which may be megabytes and would be
 // kept with the request's key.
-func (h *Handlers) create(c *rest.Call) error {
+func (h *profileHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewProfile) (rest.Step[corral.Profile], error) {
 		var row corral.Profile
 		var was string
@@ -73,7 +72,7 @@ func (h *Handlers) create(c *rest.Call) error {
 }
 
 // remove forgets a profile, and its document for good.
-func (h *Handlers) remove(c *rest.Call) error {
+func (h *profileHandlers) remove(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, p corral.Profile) (corral.Profile, error) {
 		if p.State == corral.ProfileDeleted {
 			return p, nil

@@ -1,6 +1,4 @@
-// Package tasks answers requests about single tasks of runs: it lists them, waits for them, adds them to open runs, and
-// has package run carry out what is asked of them.
-package tasks
+package server
 
 import (
 	"context"
@@ -20,19 +18,20 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// Handlers answer requests about the tasks of runs, which are package run's: tasks follow from journals that it writes.
-type Handlers struct {
+// taskHandlers answer requests about the tasks of runs, which are package run's: tasks follow from journals that it
+// writes.
+type taskHandlers struct {
 	rest.Resource[corral.Run]
 	runs *run.Manager
 }
 
-// New returns handlers that find runs as the resource does.
-func New(runs *run.Manager, of rest.Resource[corral.Run]) *Handlers {
-	return &Handlers{Resource: of, runs: runs}
+// newTasks returns handlers that find runs as the resource does.
+func newTasks(runs *run.Manager, of rest.Resource[corral.Run]) *taskHandlers {
+	return &taskHandlers{Resource: of, runs: runs}
 }
 
-// Routes are below /v1/runs/:id.
-func (h *Handlers) Routes() []rest.Route {
+// routes are below /v1/runs/:id.
+func (h *taskHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/runs/:id/tasks", h.list, "after", "limit", "state", "since", "task", "wait", "timeout_s"),
 		rest.Post("/v1/runs/:id/tasks", h.add).WithBody(api.MaxTaskBody).Ahead(h.Adapter, h.ahead),
@@ -44,14 +43,14 @@ func (h *Handlers) Routes() []rest.Route {
 }
 
 // ahead refuses tasks for a run that is not there before they are read.
-func (h *Handlers) ahead(c *rest.Call, _ rest.Head) error {
+func (h *taskHandlers) ahead(c *rest.Call, _ rest.Head) error {
 	_, err := h.Load(c.Context(), c)
 	return err
 }
 
 // add adds tasks to an open run. They are in its journal, with the key of the request, before the answer is kept: a
 // repetition gets the same numbers, wherever corrald died.
-func (h *Handlers) add(c *rest.Call) error {
+func (h *taskHandlers) add(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewTask) (rest.Step[api.AddedTasks], error) {
 		var none rest.Step[api.AddedTasks]
 		r, err := h.Load(ctx, c)
@@ -82,7 +81,7 @@ func (h *Handlers) add(c *rest.Call) error {
 }
 
 // ask asks something of single tasks, which is harmless to repeat.
-func (h *Handlers) ask(
+func (h *taskHandlers) ask(
 	what func(m *run.Manager, ctx context.Context, actor string, id corral.RunID, tasks []string) (corral.Run, error),
 ) func(*rest.Call) error {
 	return func(c *rest.Call) error {
@@ -107,7 +106,7 @@ func (h *Handlers) ask(
 
 // list answers with a page of a run's tasks; after is the place of a task in the run, from 1. Each page of a run that
 // is over may have the whole journal read, so its limit is higher than that of other lists.
-func (h *Handlers) list(c *rest.Call) error {
+func (h *taskHandlers) list(c *rest.Call) error {
 	var choice run.Choice
 	choice.After, choice.Limit = c.Query.Page(api.MaxTasks)
 	choice.States, choice.Since = request.States(c.Query, corral.TaskStates), c.Query.Instant("since")
@@ -143,7 +142,7 @@ func (h *Handlers) list(c *rest.Call) error {
 }
 
 // await waits until the tasks that are asked for by number are over, or the time is.
-func (h *Handlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error {
+func (h *taskHandlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error {
 	timeout := c.Query.Timeout()
 	c.Query.OneOf("wait", api.UntilEnded)
 	if err := c.Query.Err(); err != nil {
@@ -163,11 +162,11 @@ func (h *Handlers) await(c *rest.Call, id corral.RunID, choice run.Choice) error
 }
 
 // log answers with a file that a task's last execution left, or its scripts, in the run's directory on corrald's host.
-func (h *Handlers) log(c *rest.Call) error {
+func (h *taskHandlers) log(c *rest.Call) error {
 	after, last := c.Query.Number("after"), c.Query.Number("last")
 	f := output.File{Task: c.Param("task"), Name: c.Query.OneOf("file", run.Logs()...)}
 	r, err := h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) error {
-		return output.Await(ctx, source{h.runs}, load, f, after)
+		return output.Await(ctx, outputSource{h.runs}, load, f, after)
 	})
 	if err != nil {
 		return err
@@ -181,21 +180,21 @@ func (h *Handlers) log(c *rest.Call) error {
 }
 
 // output answers with what the tasks of a run print, once they do.
-func (h *Handlers) output(c *rest.Call) error {
+func (h *taskHandlers) output(c *rest.Call) error {
 	return rest.Ask(h.Adapter, c, func(_ context.Context, since api.OutputPlace) (out api.Output, err error) {
 		_, err = h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) (err error) {
-			out, err = output.Next(ctx, source{h.runs}, load, since)
+			out, err = output.Next(ctx, outputSource{h.runs}, load, since)
 			return err
 		})
 		return out, err
 	})
 }
 
-// A source tells package output of runs.
-type source struct{ *run.Manager }
+// A outputSource tells package output of runs.
+type outputSource struct{ *run.Manager }
 
 // Tasks lists all tasks of a run.
-func (s source) Tasks(ctx context.Context, id corral.RunID) ([]*api.Task, error) {
+func (s outputSource) Tasks(ctx context.Context, id corral.RunID) ([]*api.Task, error) {
 	tasks, _, err := run.TaskPage(ctx, s.Manager, id, run.Choice{Limit: math.MaxInt})
 	return tasks, err
 }

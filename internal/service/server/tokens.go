@@ -1,9 +1,4 @@
-// Package tokens answers requests about the tokens of a central corrald, and about the ssh key of who asks.
-//
-// A token is known by a digest that the request brings along, so there is nothing secret in a request, an answer or the
-// records of answered requests. Who may make which is package access's to decide; that others' tokens are not there,
-// the store's.
-package tokens
+package server
 
 import (
 	"context"
@@ -17,22 +12,22 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// Keys have the ssh key of each owner.
-type Keys interface {
+// TokenKeys have the ssh key of each owner.
+type TokenKeys interface {
 	// PublicKey returns the public half of an owner's key, as a line of authorized_keys, and makes the key before if
 	// there is none.
 	PublicKey(owner string) (string, error)
 }
 
-// Handlers answer requests about tokens.
-type Handlers struct {
+// tokenHandlers answer requests about tokens.
+type tokenHandlers struct {
 	rest.Resource[corral.Token]
-	keys Keys
+	keys TokenKeys
 }
 
-// New returns handlers that keep tokens in the adapter's store.
-func New(a *rest.Adapter, keys Keys) *Handlers {
-	return &Handlers{keys: keys, Resource: rest.Resource[corral.Token]{
+// newTokens returns handlers that keep tokens in the adapter's store.
+func newTokens(a *rest.Adapter, keys TokenKeys) *tokenHandlers {
+	return &tokenHandlers{keys: keys, Resource: rest.Resource[corral.Token]{
 		Adapter: a,
 		Object:  corral.ObjectToken,
 		ID:      func(t corral.Token) int64 { return int64(t.ID) },
@@ -40,8 +35,8 @@ func New(a *rest.Adapter, keys Keys) *Handlers {
 	}}
 }
 
-// Routes are those of tokens, and of the ssh key.
-func (h *Handlers) Routes() []rest.Route {
+// routes are those of tokens, and of the ssh key.
+func (h *tokenHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/tokens", h.list, "all", "owner", "after", "limit"),
 		rest.Post("/v1/tokens", h.create),
@@ -52,10 +47,10 @@ func (h *Handlers) Routes() []rest.Route {
 	}
 }
 
-func (h *Handlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Tokens) }
+func (h *tokenHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Tokens) }
 
 // create makes a token known. Its maker has the text already, and it is good as soon as this is committed.
-func (h *Handlers) create(c *rest.Call) error {
+func (h *tokenHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(_ context.Context, in api.NewToken) (rest.Step[corral.Token], error) {
 		t, err := request.Token(in, c.Caller(), time.Now())
 		if err == nil {
@@ -69,14 +64,14 @@ func (h *Handlers) create(c *rest.Call) error {
 }
 
 // revoke ends a token. Requests that it has let in already are answered: the longest is a wait of a minute.
-func (h *Handlers) revoke(c *rest.Call) error {
+func (h *tokenHandlers) revoke(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, t corral.Token) (corral.Token, error) {
 		return tx.RevokeToken(t.ID, "revoking was asked for")
 	})
 }
 
 // sshKey answers with the key with which corrald logs in at the sites of who asks.
-func (h *Handlers) sshKey(c *rest.Call) error {
+func (h *tokenHandlers) sshKey(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(context.Context, rest.None) (rest.Step[api.SSHKey], error) {
 		line, err := h.keys.PublicKey(c.Actor())
 		if err != nil {

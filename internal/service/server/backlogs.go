@@ -1,5 +1,4 @@
-// Package backlogs answers who holds the processors of a site's queue, and who waits for them.
-package backlogs
+package server
 
 import (
 	"context"
@@ -9,24 +8,24 @@ import (
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 )
 
-// Handlers answer requests about the queues of sites.
-type Handlers struct {
+// backlogHandlers answer requests about the queues of sites.
+type backlogHandlers struct {
 	rest.Resource[corral.Site]
 	reach *siteaccess.Reach
 }
 
-// New returns handlers for the sites that the resource finds, which are reached by r.
-func New(r *siteaccess.Reach, of rest.Resource[corral.Site]) *Handlers {
-	return &Handlers{Resource: of, reach: r}
+// newBacklogs returns handlers for the sites that the resource finds, which are reached by r.
+func newBacklogs(r *siteaccess.Reach, of rest.Resource[corral.Site]) *backlogHandlers {
+	return &backlogHandlers{Resource: of, reach: r}
 }
 
-// Routes are those below a site.
-func (h *Handlers) Routes() []rest.Route {
+// routes are those below a site.
+func (h *backlogHandlers) routes() []rest.Route {
 	return []rest.Route{rest.Get("/v1/sites/:site/backlog", h.show, "queue")}
 }
 
 // show answers with what the site's batch system shows now of the queue that is asked for, or else of the site's own.
-func (h *Handlers) show(c *rest.Call) error {
+func (h *backlogHandlers) show(c *rest.Call) error {
 	name := c.Query.Word("queue")
 	if err := c.Query.Err(); err != nil {
 		return err

@@ -1,5 +1,4 @@
-// Package ensembles answers requests about ensembles.
-package ensembles
+package server
 
 import (
 	"cmp"
@@ -18,8 +17,8 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// Config is what the handlers need of corrald.
-type Config struct {
+// ensembleConfig is what the handlers need of corrald.
+type ensembleConfig struct {
 	Runs    *run.Manager
 	Shelf   ensembles.Shelf
 	Machine corral.SiteQueue // this one, as the queue that the batch system fork has here
@@ -33,16 +32,16 @@ type Config struct {
 	Ahead func(*rest.Call, rest.Head) error
 }
 
-// Handlers answer requests about ensembles. Workflows are read, and what decides is chosen, outside of any transaction;
-// from the one that makes the row on, package internal/work/ensembles does the rest.
-type Handlers struct {
+// ensembleHandlers answer requests about ensembles. Workflows are read, and what decides is chosen, outside of any
+// transaction; from the one that makes the row on, package internal/work/ensembles does the rest.
+type ensembleHandlers struct {
 	rest.Resource[record.Ensemble]
-	cfg Config
+	cfg ensembleConfig
 }
 
-// New returns handlers of the ensembles in the adapter's store.
-func New(a *rest.Adapter, cfg Config) *Handlers {
-	return &Handlers{cfg: cfg, Resource: rest.Resource[record.Ensemble]{
+// newEnsembles returns handlers of the ensembles in the adapter's store.
+func newEnsembles(a *rest.Adapter, cfg ensembleConfig) *ensembleHandlers {
+	return &ensembleHandlers{cfg: cfg, Resource: rest.Resource[record.Ensemble]{
 		Adapter: a,
 		Object:  corral.ObjectEnsemble,
 		ID:      func(e record.Ensemble) int64 { return int64(e.ID) },
@@ -56,8 +55,8 @@ func New(a *rest.Adapter, cfg Config) *Handlers {
 	}}
 }
 
-// Routes are those of ensembles.
-func (h *Handlers) Routes() []rest.Route {
+// routes are those of ensembles.
+func (h *ensembleHandlers) routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/ensembles", h.list, "all", "owner", "after", "limit"),
 		rest.Post("/v1/ensembles", h.create).WithBody(api.MaxRunBody). // the workflows are in it
@@ -69,10 +68,10 @@ func (h *Handlers) Routes() []rest.Route {
 	}
 }
 
-func (h *Handlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Ensembles) }
+func (h *ensembleHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).Ensembles) }
 
 // create makes an ensemble. Its workflows are on the shelf before its row is committed.
-func (h *Handlers) create(c *rest.Call) error {
+func (h *ensembleHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewEnsemble) (rest.Step[record.Ensemble], error) {
 		var x ensembles.Drafted
 		err := h.UntilStop(ctx, func(ctx context.Context) (err error) {
@@ -86,7 +85,7 @@ func (h *Handlers) create(c *rest.Call) error {
 			return rest.Step[record.Ensemble]{}, err
 		}
 		return rest.Step[record.Ensemble]{
-			Write: func(tx *store.Tx) (record.Ensemble, error) { return begin(tx, x.Row) },
+			Write: func(tx *store.Tx) (record.Ensemble, error) { return beginEnsemble(tx, x.Row) },
 			Undo: func() {
 				if err := h.cfg.Shelf.Remove(x.Row.Files); err != nil {
 					h.Log.Error("removing the workflows of an ensemble that was not made failed", "error", err)
@@ -97,7 +96,9 @@ func (h *Handlers) create(c *rest.Call) error {
 }
 
 // draft checks a request, and makes a row of it.
-func (h *Handlers) draft(ctx context.Context, who access.Caller, in api.NewEnsemble) (x ensembles.Drafted, err error) {
+func (h *ensembleHandlers) draft(
+	ctx context.Context, who access.Caller, in api.NewEnsemble,
+) (x ensembles.Drafted, err error) {
 	if err = request.CheckEnsemble(in); err != nil {
 		return x, err
 	}
@@ -110,7 +111,7 @@ func (h *Handlers) draft(ctx context.Context, who access.Caller, in api.NewEnsem
 	var cluster corral.Cluster
 	var facts provision.Facts
 	err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) (err error) {
-		if in.Site, err = theSite(tx, who.Name, in.Site); err != nil {
+		if in.Site, err = siteOfEnsemble(tx, who.Name, in.Site); err != nil {
 			return err
 		}
 		var site corral.Site
@@ -138,8 +139,8 @@ func (h *Handlers) draft(ctx context.Context, who access.Caller, in api.NewEnsem
 	return x, nil
 }
 
-// theSite is the site that an ensemble is for: that which is named, or the only one of its owner.
-func theSite(tx *store.Tx, owner, named string) (string, error) {
+// siteOfEnsemble is the site that an ensemble is for: that which is named, or the only one of its owner.
+func siteOfEnsemble(tx *store.Tx, owner, named string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
@@ -159,8 +160,8 @@ func theSite(tx *store.Tx, owner, named string) (string, error) {
 	return own[0], nil
 }
 
-// begin makes the row, where nothing else asks for workers of the cluster.
-func begin(tx *store.Tx, row record.Ensemble) (record.Ensemble, error) {
+// beginEnsemble makes the row, where nothing else asks for workers of the cluster.
+func beginEnsemble(tx *store.Tx, row record.Ensemble) (record.Ensemble, error) {
 	s, err := tx.Scale(row.Cluster)
 	if err == nil {
 		return row, corral.ErrorAt(corral.Conflict, "cluster",
@@ -181,7 +182,7 @@ func begin(tx *store.Tx, row record.Ensemble) (record.Ensemble, error) {
 }
 
 // cancel ends an ensemble; the keeper does the rest. One that is ending is answered as it is.
-func (h *Handlers) cancel(c *rest.Call) error {
+func (h *ensembleHandlers) cancel(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
 		if e.State != record.Running {
 			return e, nil
@@ -191,7 +192,7 @@ func (h *Handlers) cancel(c *rest.Call) error {
 }
 
 // remove hides the record of an ensemble that has ended. Its runs and glideins stay.
-func (h *Handlers) remove(c *rest.Call) error {
+func (h *ensembleHandlers) remove(c *rest.Call) error {
 	return h.Alter(c, func(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
 		if e.State == record.Deleted {
 			return e, nil

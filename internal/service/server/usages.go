@@ -1,6 +1,4 @@
-// Package usages answers what pilots held and what became of it, by user, site and workflow. What that means is
-// package usage's; the store has the times that it follows from.
-package usages
+package server
 
 import (
 	"github.com/corral-pilot/corral/api"
@@ -9,16 +7,16 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Routes are /v1/usage.
-func Routes(a *rest.Adapter) []rest.Route {
+// usageRoutes are /v1/usage.
+func usageRoutes(a *rest.Adapter) []rest.Route {
 	return []rest.Route{
-		rest.Get("/v1/usage", func(c *rest.Call) error { return answer(a, c) }, "since", "until", "by"),
+		rest.Get("/v1/usage", func(c *rest.Call) error { return answerUsage(a, c) }, "since", "until", "by"),
 	}
 }
 
-// answer adds up what was held and taken in the time that the query names. Both are read in one view, so that no
+// answerUsage adds up what was held and taken in the time that the query names. Both are read in one view, so that no
 // attempt is in one without the other.
-func answer(a *rest.Adapter, c *rest.Call) error {
+func answerUsage(a *rest.Adapter, c *rest.Call) error {
 	since, until := c.Query.Time("since"), c.Query.Time("until")
 	var by []usage.By
 	var names []string
@@ -47,17 +45,17 @@ func answer(a *rest.Adapter, c *rest.Call) error {
 			out.Since = w.Since
 		}
 		for _, r := range usage.Sum(w, held, work, by...) {
-			out.Items = append(out.Items, row(r))
+			out.Items = append(out.Items, usageRow(r))
 		}
 		for _, r := range usage.Sum(w, held, work) {
-			out.Total = row(r)
+			out.Total = usageRow(r)
 		}
 		return out, nil
 	})
 }
 
-// row is a row as the API has it.
-func row(r usage.Row) api.UsageRow {
+// usageRow is a usageRow as the API has it.
+func usageRow(r usage.Row) api.UsageRow {
 	return api.UsageRow{
 		User: r.User, Site: r.Site, Workflow: r.Workflow,
 		UsageHours: api.UsageHours{
