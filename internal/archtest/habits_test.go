@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/corral-pilot/corral"
 )
 
 // purePackages, with those below them, read no clock, no random numbers and nothing outside: time and chance are
@@ -242,5 +245,38 @@ func checkDocs(t *testing.T, d *ast.GenDecl) {
 				t.Errorf("%s: %s is not documented", at(s), s.Names[0].Name)
 			}
 		}
+	}
+}
+
+// TestBatchSystemsAreData: what Corral does differently for one batch system stands in the table of batchsystem.go or
+// below gridsite, so that another one is a folder and a line.
+func TestBatchSystemsAreData(t *testing.T) {
+	names := corral.BatchSystemNames()
+	name := func(e ast.Expr) bool {
+		if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
+			text, err := strconv.Unquote(l.Value)
+			return err == nil && slices.Contains(names, text)
+		}
+		return lastName(e) == "ForkBatch"
+	}
+	for _, f := range source(t, production) {
+		if below(f.pkg, []string{"gridsite", "bench"}) || f.name == "batchsystem.go" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BinaryExpr:
+				if n.Op == token.EQL || n.Op == token.NEQ {
+					if name(n.X) || name(n.Y) {
+						t.Errorf("%s compares with the name of a batch system: make the difference a field of corral.BatchSystem", at(n))
+					}
+				}
+			case *ast.CaseClause:
+				if slices.ContainsFunc(n.List, name) {
+					t.Errorf("%s compares with the name of a batch system: make the difference a field of corral.BatchSystem", at(n))
+				}
+			}
+			return true
+		})
 	}
 }

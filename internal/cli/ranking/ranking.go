@@ -83,7 +83,7 @@ func Of(in Asked, sites []Site, now time.Time) ([]Rank, error) {
 			return nil, err
 		}
 		pilot := queueing.Shape{Queue: r.Queue, CPUs: in.CPUs, Walltime: r.walltime}
-		if r.Wait = queueing.Expect(s.Waits, pilot, now, 0); s.Batch == "fork" {
+		if r.Wait = queueing.Expect(s.Waits, pilot, now, 0); s.System().Queueless {
 			r.Wait = queueing.Expected{Source: "no queue"}
 		}
 		ranks = append(ranks, r)

@@ -163,7 +163,7 @@ func (r *Reach) LocalIP(site corral.Site) netip.Addr {
 	if _, held, err := r.conn(site); held != nil && err == nil {
 		return held.LocalIP()
 	}
-	if site.Batch == corral.ForkBatch { // its node is this machine
+	if site.System().Queueless { // its node is this machine
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	return gridsite.LocalIP()

@@ -34,15 +34,6 @@ var Algorithms = []string{Rehearsal, rehearsal.SPSS, rehearsal.WADPDS, rehearsal
 // draws is how many outcomes a rehearsal plays besides the expected one, where runtimes are expected to err.
 const draws = 5
 
-// leaving is how long a pilot takes to go that is told to: until the order has reached it and its job is gone from the
-// queue, and until that is seen.
-func leaving(batch string) time.Duration {
-	if batch == corral.ForkBatch {
-		return 3 * time.Second
-	}
-	return 15 * time.Second
-}
-
 // A Drafted is an ensemble that is checked and planned, and not kept yet.
 type Drafted struct {
 	Row  record.Ensemble
@@ -186,7 +177,7 @@ func pilots(in api.NewEnsemble, facts provision.Facts, now time.Time) (p record.
 			Walltime: time.Duration(p.Walltime)}
 		p.Delay = corral.Seconds((q.Wait(shape) + q.Overhead).Round(time.Millisecond))
 		p.Most = cmp.Or(in.Most, max(1, min(q.Pilots, q.CPUs/p.CPUs)))
-		p.Leaving = corral.Seconds(leaving(site.Batch))
+		p.Leaving = corral.Seconds(site.System().Leave)
 		return p, nil
 	}
 	return p, corral.ErrorAt(corral.Unsatisfiable, "site",

@@ -77,7 +77,7 @@ func (d *Desk) look(ctx context.Context, sites []plan.Site, facts []provision.Fa
 	var wg sync.WaitGroup
 	for i, s := range sites {
 		k := slices.IndexFunc(facts, func(f provision.Facts) bool { return f.Site.Name == s.Name })
-		if facts[k].Site.Batch == corral.ForkBatch {
+		if facts[k].Site.System().Queueless {
 			continue
 		}
 		wg.Go(func() {

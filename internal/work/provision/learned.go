@@ -28,7 +28,7 @@ func (f Facts) overhead(share float64) (d time.Duration, learned int) {
 		}
 	}
 	if len(took) < fewStarts {
-		return startUp(f.Site.Batch), 0
+		return f.Site.System().StartUp, 0
 	}
 	slices.Sort(took)
 	return took[min(len(took)-1, int(share*float64(len(took))))].Round(time.Millisecond), len(took)

@@ -32,7 +32,7 @@ const latestWaits = 4000
 // pilots of one plan, whose revisions count them by themselves, are not among those that hold cpus; 0: of none.
 func ReadFacts(tx *store.Tx, site corral.Site, machine corral.SiteQueue, but corral.PlanID) (f Facts, err error) {
 	f = Facts{Site: site, Machine: request.Machine(site, machine)}
-	if site.Batch == corral.ForkBatch { // batch systems tell themselves what is free
+	if site.System().Queueless { // batch systems tell themselves what is free
 		f.Held, err = held(tx, site, but)
 	}
 	if err != nil {
@@ -70,15 +70,6 @@ func held(tx *store.Tx, site corral.Site, but corral.PlanID) (cpus int, err erro
 	return cpus, err
 }
 
-// startUp is how long a pilot takes from its job's start to its workers in the cluster: a second where a process is all
-// it takes; with a batch system, prologues and slower file systems come before it.
-func startUp(batch string) time.Duration {
-	if batch == corral.ForkBatch {
-		return time.Second
-	}
-	return 10 * time.Second
-}
-
 // Sites returns what a plan knows of each queue that a site's pilots may use, and what it assumes or has learned. A
 // site that takes no pilots is left out.
 func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []string) {
@@ -103,12 +94,12 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 			s.Wait = assumed(s.Waits, c.Share)
 			all = append(all, s)
 		}
-		if f.Site.Batch == corral.ForkBatch && f.Held > 0 {
+		if f.Site.System().Queueless && f.Held > 0 {
 			guessed = append(guessed, fmt.Sprintf("of the %d cpus at site %s other pilots have %d", f.Machine.CPUs,
 				f.Site.Name, f.Held))
 		}
 		guessed = slices.Concat(guessed, f.ahead(now), few)
-		if f.Site.Batch != corral.ForkBatch && len(f.Waits) == 0 {
+		if !f.Site.System().Queueless && len(f.Waits) == 0 {
 			guessed = append(guessed, fmt.Sprintf("no wait at site %s is known yet: none is assumed", f.Site.Name))
 		}
 	}
@@ -117,7 +108,7 @@ func Sites(facts []Facts, c Caution, now time.Time) (all []plan.Site, guessed []
 
 // queues are those that the site's own options name, else its default queue; a site without a batch system is one.
 func (f Facts) queues() []corral.SiteQueue {
-	if f.Site.Batch == corral.ForkBatch {
+	if f.Site.System().Queueless {
 		machine := f.Machine
 		machine.Name = "" // no pilot can ask for it by the name under which it was found
 		return []corral.SiteQueue{machine}
@@ -152,7 +143,7 @@ func (f Facts) model(q corral.SiteQueue) plan.Site {
 		s.Walltime = time.Duration(q.MaxWalltime)
 		s.Margin = jobfiles.Reserve(s.Walltime)
 	}
-	if f.Site.Batch == corral.ForkBatch { // all hosts are the one machine, which has no queue to wait in
+	if f.Site.System().Queueless { // all hosts are the one machine, which has no queue to wait in
 		s.CPUs, s.Hosts = max(0, q.CPUs-f.Held), q.CPUs
 	}
 	if most := f.Site.Limits.MaxQueued; most > 0 { // of those that wait alone

@@ -159,7 +159,7 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 		return v, err
 	}
 	for _, f := range s.facts {
-		if f.Site.Batch != corral.ForkBatch {
+		if !f.Site.System().Queueless {
 			v.Grace = graceThere
 		}
 	}

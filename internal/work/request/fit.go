@@ -50,7 +50,7 @@ func CheckQueues(site corral.Site) error {
 // Fit gives the glidein the memory that it did not ask for, and reports why its site cannot give what it asks for, as
 // far as the site's facts say. The check is worth it because a batch system may take a job that it will never start.
 func Fit(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) error {
-	if site.Batch == corral.ForkBatch {
+	if site.System().Queueless {
 		return fitMachine(g, site, machine)
 	}
 	if f := site.Facts; f != nil && f.Shared != nil && !*f.Shared { // each attempt would fail with this
@@ -210,7 +210,7 @@ func overLimit(site corral.Site, q corral.SiteQueue, g corral.Glidein) error {
 // Hosts returns what the hosts of pilots like g may have at most at a site that Place has put it to: of each queue that
 // takes it, the largest node. A component that is not known is Unlimited.
 func Hosts(g corral.Glidein, site corral.Site, machine corral.SiteQueue) (all []corral.Resources) {
-	if site.Batch == corral.ForkBatch {
+	if site.System().Queueless {
 		m := Machine(site, machine)
 		return []corral.Resources{{CPUs: OrUnlimited(m.CPUs), MemoryMiB: OrUnlimited(m.MemoryMiB),
 			DiskMiB: corral.Unlimited}}
