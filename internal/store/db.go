@@ -85,7 +85,8 @@ const busyTimeout = 5 * time.Second
 // Open opens the database at path, creates it with mode 0600 if there is none, and migrates it to this
 // program's schema. The file belongs to this process until Close or its death: a second Open is refused
 // after a second with a Conflict error that names the holder, and so is a database that a newer program
-// has migrated. All pages are checked first: one that is damaged is a Failed error that names the way out.
+// has migrated, or that is from before the first release. All pages are checked first: one that is damaged is a
+// Failed error that names the way out.
 func Open(ctx context.Context, path string) (*DB, error) { return openWithin(ctx, path, patience) }
 
 // openWithin is Open with a patience of its own for the check.
@@ -120,7 +121,11 @@ func (d *DB) open(ctx context.Context, path string, patience time.Duration) erro
 	if d.checking, err = check(ctx, path, patience); err != nil {
 		return err
 	}
-	if err := migrate(ctx, d.writer, path); err != nil {
+	scripts, err := migrations()
+	if err != nil {
+		return err
+	}
+	if err := migrate(ctx, d.writer, path, scripts); err != nil {
 		return err
 	}
 	d.reader = pool(path, readers, "_pragma=query_only(1)")

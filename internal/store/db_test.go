@@ -75,19 +75,27 @@ func TestOpenRefusesASecondHolder(t *testing.T) {
 
 func TestOpenRefusesOtherDatabases(t *testing.T) {
 	t.Parallel()
-	for name, statement := range map[string]string{
-		"of a newer program":   "pragma user_version = 999",
-		"of another program":   "create table recipes (id integer primary key)",
-		"of a strange version": "create table t (a); pragma user_version = -1",
+	for _, c := range []struct{ statement, says string }{
+		{"pragma user_version = 999", "use the newer corrald that wrote it"},
+		{"create table sites (id integer primary key); pragma user_version = 1", "remove all of corral.db* to begin"},
+		{"create table sites (id integer primary key); pragma user_version = 22", "remove all of corral.db* to begin"},
+		{"create table recipes (id integer primary key)", "%s is a database of another program"},
+		{"create table t (a); pragma user_version = -1", "%s is a database of another program"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.statement, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "corral.db")
-			if _, err := raw(t, path).Exec(statement); err != nil {
+			if _, err := raw(t, path).Exec(c.statement); err != nil {
 				t.Fatal(err)
 			}
-			if err := create(t.Context(), path); corral.KindOf(err) != corral.Conflict {
-				t.Errorf("Open: %v, want a conflict", err)
+			says := strings.ReplaceAll(c.says, "%s", path)
+			err := create(t.Context(), path)
+			if corral.KindOf(err) != corral.Conflict || !strings.Contains(err.Error(), says) {
+				t.Errorf("Open: %v, want a conflict that says %q", err, says)
+			}
+			_, err = store.Inspect(t.Context(), path)
+			if corral.KindOf(err) != corral.Conflict || !strings.Contains(err.Error(), says) {
+				t.Errorf("Inspect: %v, want a conflict that says %q", err, says)
 			}
 		})
 	}

@@ -6,22 +6,22 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/corral-pilot/corral"
 )
 
-// Migrations are numbered from 0001 without a gap and never edited once released: the fixtures in
-// testdata hold what each version left behind.
+// Migrations are numbered from 0001 without a gap and never edited once released: the fixtures in testdata hold the
+// database that each version left behind.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// newest is what all migrations make of an empty database, in the order of its names; a test holds it against them. A
-// new database gets it at once: to migrate it took most of the time in which a corrald started for the first time.
-//
-//go:embed schema.sql
-var newest string
+// unreleased is the highest user_version of databases from before the first release, whose migrations this program does
+// not have. The user_version counts on from there, so that such a database is not taken for a later one: it is
+// unreleased plus the schema version, which is the number of the last migration.
+const unreleased = 22
 
 // migrations returns the statements of every migration, oldest first.
 func migrations() ([]string, error) {
@@ -43,27 +43,12 @@ func migrations() ([]string, error) {
 	return scripts, nil
 }
 
-// migrate brings the database up to the newest version, each step in a transaction of its own that also counts the
-// version up: a process that dies in between leaves a whole older version, or an empty database.
-func migrate(ctx context.Context, db *sql.DB, path string) error {
-	scripts, err := migrations()
+// migrate brings the database up to the version of the last script, each step in a transaction of its own that also
+// counts the version up: a process that dies in between leaves a whole older version, or an empty database.
+func migrate(ctx context.Context, db *sql.DB, path string, scripts []string) error {
+	version, err := schemaVersion(ctx, db, path, len(scripts))
 	if err != nil {
 		return err
-	}
-	version, err := schemaVersion(ctx, db, path)
-	if err != nil {
-		return err
-	}
-	if version > len(scripts) {
-		return corral.Errorf(corral.Conflict,
-			"database %s has schema version %d, this program knows none above %d: use the newer corrald that wrote it",
-			path, version, len(scripts))
-	}
-	if version == 0 {
-		if err := step(ctx, db, newest, len(scripts)); err != nil {
-			return fmt.Errorf("making database %s: %w", path, err)
-		}
-		return nil
 	}
 	for ; version < len(scripts); version++ {
 		if err := step(ctx, db, scripts[version], version+1); err != nil {
@@ -73,19 +58,31 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	return nil
 }
 
-// schemaVersion returns how many migrations the database has seen. One that has seen none must be
-// empty: else it belongs to another program.
-func schemaVersion(ctx context.Context, db *sql.DB, path string) (int, error) {
-	var version, tables int
+// schemaVersion returns the number of the last migration that the database has had, 0 for an empty one. A Conflict error
+// if this program, whose last migration is newest, cannot read it: it is another program's, a newer corral's, or one
+// from before the first release.
+func schemaVersion(ctx context.Context, db *sql.DB, path string, newest int) (int, error) {
+	var counted, tables int
 	err := db.QueryRowContext(ctx, `
 		select
 			(select user_version from pragma_user_version),
-			(select count(*) from sqlite_schema)`).Scan(&version, &tables)
+			(select count(*) from sqlite_schema)`).Scan(&counted, &tables)
 	if err != nil {
 		return 0, fmt.Errorf("opening database %s: %w", path, err)
 	}
-	if version <= 0 && tables > 0 {
+	version := counted - unreleased
+	switch {
+	case counted <= 0 && tables > 0:
 		return 0, corral.Errorf(corral.Conflict, "%s is a database of another program", path)
+	case counted <= 0:
+		return 0, nil
+	case version <= 0:
+		return 0, corral.Errorf(corral.Conflict, "database %s is from before the first release and cannot be migrated: "+
+			"use the corrald that wrote it, or remove all of %s* to begin with an empty one", path, filepath.Base(path))
+	case version > newest:
+		return 0, corral.Errorf(corral.Conflict,
+			"database %s has schema version %d, this program knows none above %d: use the newer corrald that wrote it",
+			path, version, newest)
 	}
 	return version, nil
 }
@@ -100,7 +97,7 @@ func step(ctx context.Context, db *sql.DB, script string, version int) error {
 	if _, err := tx.ExecContext(ctx, script); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("pragma user_version = %d", version)); err != nil {
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("pragma user_version = %d", unreleased+version)); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -48,7 +48,7 @@ func Snapshot(ctx context.Context, path, into string) (version int, err error) {
 }
 
 // Inspect checks a copy of a database that nobody has open, page by page, and returns its schema version. A Conflict
-// error if it is another program's, or that of a newer corrald; Invalid if it is damaged.
+// error if it is another program's, a newer corrald's, or from before the first release; Invalid if it is damaged.
 func Inspect(ctx context.Context, path string) (version int, err error) {
 	db, err := plain(path, "mode=ro&immutable=1")
 	if err != nil {
@@ -63,15 +63,11 @@ func Inspect(ctx context.Context, path string) (version int, err error) {
 	if err := db.QueryRowContext(ctx, "pragma quick_check(1)").Scan(&said); err != nil || said != "ok" {
 		return 0, corral.Errorf(corral.Invalid, "the database is damaged: %w", errors.Join(err, errors.New(said)))
 	}
-	if version, err = schemaVersion(ctx, db, path); err != nil {
+	if version, err = schemaVersion(ctx, db, path, len(scripts)); err != nil {
 		return 0, err
 	}
-	switch {
-	case version <= 0:
+	if version == 0 {
 		return 0, corral.Errorf(corral.Invalid, "the database is empty")
-	case version > len(scripts):
-		return 0, corral.Errorf(corral.Conflict, "the database has schema version %d, this program knows none above "+
-			"%d: use the newer corral that wrote it", version, len(scripts))
 	}
 	return version, nil
 }

@@ -249,7 +249,8 @@ func (t twin) copy(table string) error {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	insert := fmt.Sprintf("insert into main.%s values (?%s)", table, strings.Repeat(", ?", len(columns)-1))
+	insert := fmt.Sprintf("insert into main.%s (%s) values (?%s)", table, strings.Join(columns, ", "),
+		strings.Repeat(", ?", len(columns)-1))
 	for _, values := range all {
 		for i, c := range columns {
 			values[i] = t.value(table, c, values[i])
