@@ -64,7 +64,7 @@ func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corra
 	}
 	err = s.line.write(ctx, func(tx *store.Tx) (err error) {
 		site, err = tx.SetSite(site.ID, func(s *corral.Site) {
-			s.Platform, s.Package, s.PackageDigest = facts.Platform, facts.Package, facts.PackageDigest
+			s.Install(facts.Platform, facts.Package, facts.PackageDigest)
 		})
 		return err
 	})
