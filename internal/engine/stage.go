@@ -113,9 +113,9 @@ func (s *stager) ordered(ctx context.Context, w reconcile.World) (digests []stri
 			if err != nil {
 				return nil, err
 			}
-			// Without an order the site has none yet.
-			if o, err := order.Decode(b); err == nil && o.Pilot != nil && o.Pilot.Condor != nil {
-				digests = append(digests, o.Pilot.Condor.Digest)
+			o, err := order.Decode(b)
+			if digest, ok := o.Pilot.Package(); ok && err == nil { // without an order the site has none yet
+				digests = append(digests, digest)
 			}
 		}
 	}
