@@ -10,19 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Budgets of production code. Code that people like to read has a median function of ten lines; what
-// matters is the tail. A type is what one goroutine or one lock owns: with more methods or fields than this it is
-// several, and to spread its methods over more files does not make it fewer.
+// Budgets of production code. Code that people like to read has a median function of ten lines; what matters is the tail.
+// Packages have no budget of lines: a package is as large as its subject, and the groups of the layout are bounded.
 const (
-	maxFileLines    = 400
-	maxFuncLines    = 60
-	maxParameters   = 5  // without the receiver
-	maxAbstract     = 5  // methods of an interface
-	maxMethods      = 20 // of any other type, those of embedded types of ours included
-	maxFields       = 15 // of a struct; the nouns of the root are records and may have more
-	maxPackageLines = 2500
-	maxColumns      = 120 // a tab is four
-	maxExempt       = 6   // types, and as many packages
+	maxFileLines  = 400
+	maxFuncLines  = 60
+	maxParameters = 5   // without the receiver
+	maxAbstract   = 5   // methods of an interface
+	maxColumns    = 120 // a tab is four
 )
 
 // An excess is one thing that is over its budget. Its key names it in exemptions.
@@ -30,33 +25,19 @@ type excess struct{ key, text string }
 
 func TestBudgets(t *testing.T) {
 	unneeded := maps.Clone(exemptions)
-	all := slices.Concat(typeExcesses(t), packageExcesses(t))
 	for _, f := range source(t, production) {
-		all = append(all, f.excesses()...)
-	}
-	for _, e := range all {
-		why, ok := exemptions[e.key]
-		delete(unneeded, e.key)
-		if !ok {
-			t.Errorf("%s: make it smaller, or say in exemptions (exemptions_test.go), under %q, why not", e.text, e.key)
-		} else if why == "" {
-			t.Errorf("exemption %q has no reason", e.key)
+		for _, e := range f.excesses() {
+			why, ok := exemptions[e.key]
+			delete(unneeded, e.key)
+			if !ok {
+				t.Errorf("%s: make it smaller, or say in exemptions (exemptions_test.go), under %q, why not", e.text, e.key)
+			} else if why == "" {
+				t.Errorf("exemption %q has no reason", e.key)
+			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(unneeded)) {
 		t.Errorf("exemption %q is not needed any longer: remove it", key)
-	}
-}
-
-// Exemptions of types and packages are few, so that they stay exceptions.
-func TestFewAreExempt(t *testing.T) {
-	for _, kind := range []string{"type ", "package "} {
-		exempt := slices.DeleteFunc(slices.Sorted(maps.Keys(exemptions)), func(key string) bool {
-			return !strings.HasPrefix(key, kind)
-		})
-		if len(exempt) > maxExempt {
-			t.Errorf("%d are exempt, at most %d may be: %q", len(exempt), maxExempt, exempt)
-		}
 	}
 }
 
