@@ -213,6 +213,9 @@ func (g Glidein) Settle(site SiteState, held Hold, lack Lack, now time.Time) (Gl
 		From: string(from), To: string(state), Reason: reason}}
 }
 
+// Add adds an attempt.
+func (g *Glidein) Add(attempt Job) { g.Attempts = append(g.Attempts, attempt) }
+
 // Brief returns the glidein with those of its attempts only that matter for what follows: those that are alive, and
 // those that have ended from the last decisive one on. Of the others it counts how many expired, where the policy does.
 func (g Glidein) Brief() Glidein {

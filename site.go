@@ -133,6 +133,11 @@ func (s Site) Lack() Lack {
 	return Lack{Why: fmt.Sprintf("site %s is unreachable: %s", s.Name, s.Trouble.Why)}
 }
 
+// Install sets the package that the site's pilots are to have, and the platform that it is for.
+func (s *Site) Install(platform Platform, name, digest string) {
+	s.Platform, s.Package, s.PackageDigest = platform, name, digest
+}
+
 // SiteFacts are what a probe found at a site.
 type SiteFacts struct {
 	At        time.Time   `json:"at"`

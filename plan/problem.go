@@ -31,7 +31,7 @@ func (p Problem) Site(name, queue string) *Site {
 }
 
 // Unit is what the sites' prices are in, if they agree.
-func (p Problem) Unit() cost.Unit { return p.Sites[0].Tariff.Rate.Unit }
+func (p Problem) Unit() cost.Unit { return p.Sites[0].Tariff.Unit() }
 
 // Work is a workflow as far as a plan depends on it.
 type Work struct {
@@ -70,6 +70,9 @@ func (w Work) Clusterable() []clustering.Task {
 	}
 	return tasks
 }
+
+// Task returns task i, to be read or changed in place.
+func (w Work) Task(i int) *Task { return &w.Tasks[i] }
 
 // InJobs returns work of which each task is a job of several. A job waits for each job that has a parent of one of its
 // tasks; no clustering makes two jobs wait for each other. It needs what the largest of its tasks does. A file that
@@ -242,6 +245,12 @@ func (c Cluster) Turn() time.Duration {
 
 // A Tariff says what holding cpus costs at a site.
 type Tariff cost.Tariff
+
+// Unit is what the price is in.
+func (t Tariff) Unit() cost.Unit { return t.Rate.Unit }
+
+// Free reports whether what is held costs nothing.
+func (t Tariff) Free() bool { return t.Rate.Price <= 0 }
 
 // CoreHours is the tariff where nothing has a price: it counts the core-hours that are held.
 var CoreHours = Tariff(cost.CoreHours)

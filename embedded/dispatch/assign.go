@@ -24,7 +24,7 @@ func (d *Dispatcher) matchLocked(now time.Time, only ...*matching.Slot[*entry]) 
 func (d *Dispatcher) assignLocked(m *member, taken []*entry) {
 	var byRun []*assignment // of jobs in a row that have the same run
 	for _, e := range taken {
-		m.held[e.job.Key()] = e
+		m.take(e)
 		if n := len(byRun); n == 0 || byRun[n-1].entries[0].job.Run != e.job.Run {
 			byRun = append(byRun, &assignment{to: m})
 		}

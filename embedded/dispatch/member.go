@@ -44,6 +44,18 @@ func (m *member) send(msg *wire.Message) {
 	}
 }
 
+// take makes a job one that the worker has or is about to get.
+func (m *member) take(e *entry) { m.held[e.job.Key()] = e }
+
+// drop forgets a job that the worker has no more, or never got.
+func (m *member) drop(key execution.Key) { delete(m.held, key) }
+
+// dropStranger forgets a job that no run claimed and that the worker has no more.
+func (m *member) dropStranger(key execution.Key) { delete(m.strangers, key) }
+
+// seen sets when the worker last gave a sign of life.
+func (m *member) seen(at time.Time) { m.about.SeenAt = at }
+
 // drain keeps new jobs from the worker, for good.
 func (m *member) drain(of *matching.Matcher[*entry]) {
 	m.about.Draining = true
@@ -182,7 +194,7 @@ func (d *Dispatcher) loseLocked(m *member, reason string) {
 	for key, e := range m.held {
 		if e.sent { // else its assignment finds the worker gone
 			back.entries = append(back.entries, e)
-			delete(m.held, key)
+			m.drop(key)
 		}
 	}
 	back.tell(d.feeds)
@@ -205,7 +217,7 @@ func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Jo
 	m := d.members.get(worker)
 	if m == nil {
 		m = d.members.add(worker)
-		m.about.SeenAt = time.Now()
+		m.seen(time.Now())
 		if tag, _, _ := strings.Cut(worker, "/"); d.ended[tag] {
 			defer d.loseLocked(m, pilotEnded)
 		}
@@ -217,7 +229,7 @@ func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Jo
 		switch {
 		case e != nil: // on the slot already, with the needs that the worker told
 			e.describe(jobs[i], f.jobs)
-			delete(m.strangers, key)
+			m.dropStranger(key)
 		case m.instance == "":
 			e = newEntry(jobs[i], f.jobs)
 		default:
@@ -225,7 +237,7 @@ func (d *Dispatcher) Expect(run corral.RunID, worker string, jobs []execution.Jo
 			continue
 		}
 		e.sent = true
-		m.held[key] = e
+		m.take(e)
 	}
 	missing.tell(d.feeds)
 }

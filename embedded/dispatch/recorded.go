@@ -58,7 +58,7 @@ func (f *feed) unassignLocked(a *assignment) {
 		if a.to.held[e.job.Key()] != e {
 			continue // its run was detached
 		}
-		delete(a.to.held, e.job.Key())
+		a.to.drop(e.job.Key())
 		a.to.slot.Release(&e.match, now)
 		if e.cancelled {
 			cancelled.entries = append(cancelled.entries, e)
@@ -78,7 +78,7 @@ func (f *feed) failLocked(m *member, key execution.Key) {
 	if e == nil || f.d.feeds[key.Run] != f {
 		return
 	}
-	delete(m.held, key)
+	m.drop(key)
 	now := time.Now()
 	m.slot.Release(&e.match, now)
 	b := batch{}

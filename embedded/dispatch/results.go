@@ -83,7 +83,7 @@ func (s *session) settleStranger(r *wire.Report, now time.Time) bool {
 	}
 	if e != nil && (!e.mark(r.Index, received) || e.complete(received)) {
 		m.slot.Release(&e.match, now)
-		delete(m.strangers, r.Key)
+		m.dropStranger(r.Key)
 	}
 	d.lg.Info("dropped a result of a job that was given back", "worker", m.slot.ID, "run", r.Key.Run,
 		"seq", r.Key.Seq, "task", r.Index, "attempt", r.Attempt, "status", r.Status)
@@ -114,13 +114,13 @@ func (s *session) takeReturned(keys []execution.Key, reason string) {
 	for _, key := range keys {
 		if e := m.strangers[key]; e != nil {
 			m.slot.Release(&e.match, now)
-			delete(m.strangers, key)
+			m.dropStranger(key)
 		}
 		e := m.held[key]
 		if e == nil {
 			continue
 		}
-		delete(m.held, key)
+		m.drop(key)
 		m.slot.Release(&e.match, now)
 		if e.recalled && !e.cancelled && e.marks == nil && d.feeds[key.Run] != nil {
 			e.renew()

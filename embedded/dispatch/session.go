@@ -134,7 +134,7 @@ func (s *session) touch() {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
 	if s.currentLocked() {
-		s.m.about.SeenAt = time.Now()
+		s.m.seen(time.Now())
 	}
 }
 
@@ -184,7 +184,7 @@ func (s *session) reconcileLocked(held *wire.Message, now time.Time) {
 // be told.
 func (s *session) missingLocked(e *entry) {
 	d, m := s.d, s.m
-	delete(m.held, e.job.Key())
+	m.drop(e.job.Key())
 	switch {
 	case m.instance == "":
 		(&handBack{entries: []*entry{e}, started: true, reason: "its worker came back without it"}).tell(d.feeds)

@@ -64,7 +64,7 @@ func (d *Dispatcher) step(now time.Time) (changed bool) {
 func (d *Dispatcher) forgiveLocked(now time.Time) {
 	if still := now.Sub(d.stepped); still > d.cfg.Margin {
 		for _, m := range d.members {
-			m.about.SeenAt = m.about.SeenAt.Add(still)
+			m.seen(m.about.SeenAt.Add(still))
 		}
 		d.claims = d.claims.Add(still)
 	}

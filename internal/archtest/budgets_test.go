@@ -10,18 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Budgets of production code. Code that people like to read has a median function of ten lines; what
-// matters is the tail. A type is what one goroutine or one lock owns: with more methods or fields than this it is
-// several, and to spread its methods over more files does not make it fewer.
+// Budgets of production code. Code that people like to read has a median function of ten lines; what matters is the tail.
+// Packages have no budget of lines: a package is as large as its subject, and the groups of the layout are bounded.
 const (
 	maxFileLines  = 400
 	maxFuncLines  = 60
 	maxParameters = 5   // without the receiver
 	maxAbstract   = 5   // methods of an interface
-	maxMethods    = 20  // of any other type, those of embedded types of ours included
-	maxFields     = 15  // of a struct; the nouns of the root are records and may have more
 	maxColumns    = 120 // a tab is four
-	maxExempt     = 6   // types
 )
 
 // An excess is one thing that is over its budget. Its key names it in exemptions.
@@ -29,31 +25,19 @@ type excess struct{ key, text string }
 
 func TestBudgets(t *testing.T) {
 	unneeded := maps.Clone(exemptions)
-	all := typeExcesses(t)
 	for _, f := range source(t, production) {
-		all = append(all, f.excesses()...)
-	}
-	for _, e := range all {
-		why, ok := exemptions[e.key]
-		delete(unneeded, e.key)
-		if !ok {
-			t.Errorf("%s: make it smaller, or say in exemptions (exemptions_test.go), under %q, why not", e.text, e.key)
-		} else if why == "" {
-			t.Errorf("exemption %q has no reason", e.key)
+		for _, e := range f.excesses() {
+			why, ok := exemptions[e.key]
+			delete(unneeded, e.key)
+			if !ok {
+				t.Errorf("%s: make it smaller, or say in exemptions (exemptions_test.go), under %q, why not", e.text, e.key)
+			} else if why == "" {
+				t.Errorf("exemption %q has no reason", e.key)
+			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(unneeded)) {
 		t.Errorf("exemption %q is not needed any longer: remove it", key)
-	}
-}
-
-// Exemptions of types are few, so that they stay exceptions.
-func TestFewAreExempt(t *testing.T) {
-	exempt := slices.DeleteFunc(slices.Sorted(maps.Keys(exemptions)), func(key string) bool {
-		return !strings.HasPrefix(key, "type ")
-	})
-	if len(exempt) > maxExempt {
-		t.Errorf("%d are exempt, at most %d may be: %q", len(exempt), maxExempt, exempt)
 	}
 }
 

@@ -1,12 +1,37 @@
 package archtest
 
-// exemptions lists what may be over a budget, and why. A key is "FILE NAME", with NAME that of the
-// function, method or interface, or "file"; or "type PACKAGE.NAME".
-var exemptions = map[string]string{
-	"type api.Client":                      "a method for each call of the REST interface",
-	"type embedded/worker.Config":          "what the two kinds of processes that are workers know before they know anybody",
-	"type internal/decide/reconcile.World": "what is known of a site: each field is a part that a decision may depend on",
-	"type internal/store.DB":               "the file, its transactions, its checks and its copies, a method each",
-	"type internal/store.WholeTx":          "each is one line: the list of what may be done over the rows of all owners",
-	"type internal/store.Tx":               "a method for each thing that is read or changed in a transaction; the rules are the root's",
+// exemptions lists what may be over a budget of files, functions and interfaces, and why. A key is "FILE NAME", with NAME that
+// of the function, method or interface, or "file".
+var exemptions = map[string]string{}
+
+// exemptStructs lists the structs that more than maxMutators functions may assign to, as "PACKAGE.NAME", and why.
+var exemptStructs = map[string]string{
+	"workflow.Task":     "the readers of five formats fill it in, element by element; later only Done, Priority and Estimate are set",
+	"workflow.Workflow": "the readers fill it in likewise; later only its name and its tasks are changed",
+}
+
+// mutatorsLeft lists the structs that are still to be made smaller, with the number of functions that assign to their
+// fields. A number may only fall.
+var mutatorsLeft = map[string]int{
+	// The state of a task is spread over these four, and each rule changes several of them.
+	"internal/decide/execution.attempts": 28,
+	"internal/decide/execution.control":  26,
+	"internal/decide/execution.scope":    22,
+	"internal/decide/execution.unit":     18,
+	// Several planners fill in the same plan, one part after another.
+	"plan.Plan": 22,
+}
+
+// chainsLeft lists the packages that still reach through the values of others, with the number of such expressions. A number
+// may only fall.
+var chainsLeft = map[string]int{
+	"bench":                  2,
+	"bench/evidence":         1,
+	"bench/traces":           1,
+	"plan/plantest":          1,
+	"internal/work/planning": 1,
+	"internal/shim/slurm":    1,
+	"plan/planner":           1,
+	"plan/planner/baseline":  1,
+	"plan/planner/bound":     2,
 }

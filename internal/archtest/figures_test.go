@@ -73,9 +73,7 @@ func TestFigures(t *testing.T) {
 	t.Logf("%d lines, of code %d, with a comment %d (%.1f %%)", total.all, total.code, total.comments, total.share())
 	t.Logf("%d functions: median %d lines, 90th percentile %d, longest %d",
 		len(functions), functions[len(functions)/2], functions[len(functions)*9/10], functions[len(functions)-1])
-	sizes := typeSizes(t)
-	largest(t, "types by methods", sizes, func(s *typeSize) int { return len(s.methods(sizes)) })
-	largest(t, "types by fields", sizes, func(s *typeSize) int { return s.fields })
+	largest(t, "structs by functions that assign to their fields", mutators(t), func(by map[string]bool) int { return len(by) })
 	largest(t, "packages by lines", packages, func(f *figure) int { return f.all })
 	largest(t, "packages by code without comments", packages, func(f *figure) int { return f.code - f.comments })
 	if total.share() < minComments {
@@ -83,13 +81,13 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// largest prints the ten largest of all.
+// largest prints the 15 largest of all.
 func largest[T any](t *testing.T, what string, all map[string]T, size func(T) int) {
 	keys := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(cmp.Compare(size(all[b]), size(all[a])), cmp.Compare(a, b))
 	})
 	var said []string
-	for _, key := range keys[:min(10, len(keys))] {
+	for _, key := range keys[:min(15, len(keys))] {
 		said = append(said, fmt.Sprintf("%s %d", key, size(all[key])))
 	}
 	t.Logf("%s: %s", what, strings.Join(said, ", "))

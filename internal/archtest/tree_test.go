@@ -124,3 +124,18 @@ func at(n ast.Node) string {
 func lines(n ast.Node) int {
 	return fileSet.Position(n.End()).Line - fileSet.Position(n.Pos()).Line + 1
 }
+
+// baseName is the name of a receiver's type, without pointer and parameters.
+func baseName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return baseName(e.X)
+	case *ast.IndexExpr:
+		return baseName(e.X)
+	case *ast.IndexListExpr:
+		return baseName(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}

@@ -203,8 +203,7 @@ func give(list []corral.Glidein, attempts []corral.Job) {
 		place[g.ID] = i
 	}
 	for _, a := range attempts {
-		g := &list[place[a.Glidein]]
-		g.Attempts = append(g.Attempts, a)
+		list[place[a.Glidein]].Add(a)
 	}
 }
 

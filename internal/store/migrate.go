@@ -58,9 +58,9 @@ func migrate(ctx context.Context, db *sql.DB, path string, scripts []string) err
 	return nil
 }
 
-// schemaVersion returns the number of the last migration that the database has had, 0 for an empty one. A Conflict error
-// if this program, whose last migration is newest, cannot read it: it is another program's, a newer corral's, or one
-// from before the first release.
+// schemaVersion returns the number of the last migration that the database has had, 0 for an empty one. A Conflict
+// error if this program, whose last migration is newest, cannot read it: it is another program's, a newer corral's, or
+// one from before the first release.
 func schemaVersion(ctx context.Context, db *sql.DB, path string, newest int) (int, error) {
 	var counted, tables int
 	err := db.QueryRowContext(ctx, `

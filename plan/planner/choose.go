@@ -80,7 +80,7 @@ func (o outcome) dear() float64 {
 
 // priced reports whether some site takes money.
 func priced(sites []plan.Site) bool {
-	return slices.ContainsFunc(sites, func(s plan.Site) bool { return s.Tariff.Rate.Price > 0 })
+	return slices.ContainsFunc(sites, func(s plan.Site) bool { return !s.Tariff.Free() })
 }
 
 // front returns the candidates that keep every limit and than which no other is both sooner and cheaper, by makespan.

@@ -131,12 +131,12 @@ func check(problem plan.Problem, goal plan.Goal) error {
 	if len(problem.Sites) == 0 {
 		return corral.Errorf(corral.Invalid, "a plan needs at least one site")
 	}
-	unit := problem.Sites[0].Tariff.Rate.Unit
+	unit := problem.Unit()
 	for _, s := range problem.Sites {
-		if s.Tariff.Rate.Unit != unit {
+		if s.Tariff.Unit() != unit {
 			return corral.Errorf(corral.Invalid, "site %s has its prices in %s, site %s in %s: plan for sites of "+
 				"one unit",
-				problem.Sites[0].Name, unit, s.Name, s.Tariff.Rate.Unit)
+				problem.Sites[0].Name, unit, s.Name, s.Tariff.Unit())
 		}
 	}
 	if goal.Budget != nil && goal.Budget.Unit != unit {

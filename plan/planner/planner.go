@@ -207,7 +207,7 @@ func (p *planning) finish(o outcome) *plan.Plan {
 				End: corral.Seconds(begin + pace.Takes(done)), Transfer: corral.Seconds(way)})
 		}
 		if where[0] < len(pl.Pilots) {
-			work += pace.Speed.Takes(done.Runtime) * time.Duration(p.Work.Tasks[i].Needs.CPUs)
+			work += pace.Speed.Takes(done.Runtime) * time.Duration(p.Work.Task(i).Needs.CPUs)
 		}
 	}
 	if held := p.measure(o.candidate, pl).held; held > 0 {

@@ -32,13 +32,14 @@ type site struct {
 func newSite(s *simulation, id corral.SiteID, of Site) *site {
 	x := &site{clock: s.clock, sim: s, Site: of, pilots: map[corral.JobID]*pilot{}}
 	now := s.time()
-	x.world.Site = corral.Site{
+	row := corral.Site{
 		ID: id, Name: of.Name, State: corral.SiteNew, CreatedAt: now, UpdatedAt: now,
 		BatchOptions: corral.BatchOptions{Queue: of.Queue}, Credentials: of.Credentials,
 	}
 	if of.Pilots > 0 && of.Pilots < plan.Unlimited {
-		x.world.Site.Limits.MaxRunning = of.Pilots
+		row.Limits.MaxRunning = of.Pilots
 	}
+	x.world.Site = row
 	if of.Batch != nil {
 		x.batch = newBatch(x, of.Batch)
 	}

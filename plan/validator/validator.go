@@ -177,7 +177,7 @@ func (c *checker) schedule() {
 	}
 	for i, placed := range seen {
 		if !placed {
-			c.breach("all", "task %s is not scheduled", c.problem.Work.Tasks[i].ID)
+			c.breach("all", "task %s is not scheduled", c.problem.Work.Task(i).ID)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func (c *checker) running() map[int]bool {
 		for _, r := range q.Running {
 			at, ok := where[r.Task]
 			c.unless(ok && at.Start == 0 && at.Pilot == len(c.plan.Pilots)+i && at.Host == r.Host, "running",
-				"task %s runs on host %d of present pilot %d already", c.problem.Work.Tasks[r.Task].ID, r.Host, i)
+				"task %s runs on host %d of present pilot %d already", c.problem.Work.Task(r.Task).ID, r.Host, i)
 			begun[r.Task] = true
 		}
 	}
@@ -246,7 +246,7 @@ func (c *checker) capacity() {
 		if at.Start == at.End {
 			continue // it is over as it begins
 		}
-		key, needs := [2]int{at.Pilot, at.Host}, c.problem.Work.Tasks[at.Task].Needs
+		key, needs := [2]int{at.Pilot, at.Host}, c.problem.Work.Task(at.Task).Needs
 		used[key] = append(used[key], change{at.Start, needs, 0}, change{at.End, corral.Resources{}.Minus(needs), 0})
 	}
 	order := func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }
@@ -312,7 +312,7 @@ func (c *checker) sums() {
 	for _, at := range p.Schedule {
 		last = max(last, at.End)
 		if at.Pilot < len(p.Pilots) {
-			work += at.Computes() * time.Duration(c.problem.Work.Tasks[at.Task].Needs.CPUs)
+			work += at.Computes() * time.Duration(c.problem.Work.Task(at.Task).Needs.CPUs)
 		}
 	}
 	same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a)) }

@@ -104,7 +104,7 @@ func (b *Booking) describe(p slotted.Problem, made slotted.Plan) {
 	}
 	for i, r := range made.Schedule {
 		site := p.Sites[r.Site]
-		b.Schedule = append(b.Schedule, Run{p.Work.Tasks[i].ID, site.Site, corral.Seconds(r.Start - site.At),
+		b.Schedule = append(b.Schedule, Run{p.Work.Task(i).ID, site.Site, corral.Seconds(r.Start - site.At),
 			corral.Seconds(r.End - site.At)})
 	}
 }

@@ -30,6 +30,22 @@ func newBook() book {
 	}
 }
 
+// open sets until when jobs from before a restart may be claimed, and whether the schedd may have jobs that the book
+// does not have.
+func (b *book) open(claimBy time.Time, unsure bool) { b.claimBy, b.unsure = claimBy, unsure }
+
+// doubt has the queue looked up before anything else is submitted: the schedd may have jobs that are not in the book.
+func (b *book) doubt() { b.unsure = true }
+
+// touch has the run told what is new about a job.
+func (b *book) touch(j *job) { b.touched[j] = true }
+
+// leave has a job removed from the schedd.
+func (b *book) leave(id eventlog.JobID) { b.leaving[id] = true }
+
+// removed takes in that the schedd has removed all jobs that were to leave.
+func (b *book) removed() { clear(b.leaving) }
+
 // claim makes p a job that the run waits for, and returns it if it is new, to be submitted. One that is expected was
 // started before a restart, so the queue has to be looked up first. A job may be known already: from before a
 // restart, or because the run submits it once more.
@@ -47,7 +63,7 @@ func (b *book) claim(p execution.Job, expected bool) (fresh *job) {
 		b.unsure = b.unsure || expected
 	}
 	j.Job, j.claimed, j.expected = p, true, expected
-	b.touched[j] = true
+	b.touch(j)
 	return fresh
 }
 
@@ -67,7 +83,7 @@ func (b *book) submitted(key string, id eventlog.JobID, now time.Time) *job {
 	case j.id == id || j.end != nil:
 		return j
 	case j.id != none:
-		b.leaving[id] = true
+		b.leave(id)
 		return nil
 	}
 	j.id, j.sentAt = id, now
@@ -81,13 +97,13 @@ func (b *book) started(j *job, worker string, at time.Time) {
 		return
 	}
 	j.worker, j.started = worker, at
-	b.touched[j] = true
+	b.touch(j)
 }
 
 // fail ends a job that HTCondor never ran.
 func (b *book) fail(j *job, now time.Time, reason string) {
 	j.over(failed, now, reason)
-	b.touched[j] = true
+	b.touch(j)
 }
 
 // cancel ends all jobs that the run waits for. It returns those that no worker has started, which are forgotten; of
@@ -100,7 +116,7 @@ func (b *book) cancel(now time.Time) (waiting []*job) {
 func (b *book) kill(now time.Time, is func(*job) bool) (waiting []*job) {
 	for _, j := range b.jobs {
 		if is(j) && j.claimed && j.end == nil && j.id != none {
-			b.leaving[j.id] = true
+			b.leave(j.id)
 		}
 	}
 	return b.end(now, is)
@@ -116,7 +132,7 @@ func (b *book) end(now time.Time, is func(*job) bool) (waiting []*job) {
 			b.forget(j)
 		default:
 			j.end = &ending{how: cancelled, reason: "cancelled", at: now}
-			b.touched[j] = true
+			b.touch(j)
 		}
 	}
 	return waiting
@@ -129,7 +145,7 @@ func (b *book) withdraw(seqs []int64) (waiting []*job) {
 			continue
 		}
 		if j.id != none {
-			b.leaving[j.id] = true
+			b.leave(j.id)
 		}
 		b.forget(j)
 		waiting = append(waiting, j)
@@ -169,7 +185,7 @@ func (b *book) ended(now time.Time) (jobs []*job) {
 func (b *book) bury(j *job) {
 	b.forget(j)
 	if j.id != none && !j.end.how.left() {
-		b.leaving[j.id] = true
+		b.leave(j.id)
 	}
 }
 
@@ -184,7 +200,7 @@ func (b *book) disown(now time.Time) {
 			continue
 		}
 		if j.end == nil {
-			b.leaving[j.id] = true
+			b.leave(j.id)
 		}
 		b.forget(j)
 	}

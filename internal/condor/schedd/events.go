@@ -36,7 +36,7 @@ func (b *book) event(e eventlog.Event, now time.Time) {
 	if j == nil {
 		return
 	}
-	b.touched[j] = true
+	b.touch(j)
 	switch d := e.Detail.(type) {
 	case eventlog.Transferring:
 		j.way.note(d, e.Time)

@@ -91,7 +91,7 @@ func (t *tracker) send(jobs []*job) bool {
 		t.backoff.said = ""
 		return true
 	case !errors.As(err, &no) && !errors.Is(err, condor.ErrUnquotable):
-		t.book.unsure = true // the schedd may have taken them all the same
+		t.book.doubt() // the schedd may have taken them all the same
 		t.outbox.putBack(jobs)
 		t.answered(err)
 		return false

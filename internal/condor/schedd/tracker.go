@@ -88,9 +88,8 @@ func (t *tracker) serve() {
 // open brings back what is known of the run's jobs from before. The event log is read from its beginning: all that it
 // says is taken in once more, which changes nothing that is known.
 func (t *tracker) open(now time.Time) {
-	t.book.claimBy = now.Add(t.cfg.Claim)
 	t.lookupAt = now.Add(lookupEvery)
-	t.book.unsure = t.note.recall()
+	t.book.open(now.Add(t.cfg.Claim), t.note.recall())
 }
 
 // step does what is due at now. Facts come first, so that nothing is asked of HTCondor that is known; the run is told
@@ -152,7 +151,7 @@ func (t *tracker) claim(j execution.Job, expected bool) {
 // keepNote sees to it that there is a note before a job of the run is submitted.
 func (t *tracker) keepNote(dir string) {
 	if t.note.keep(dir) {
-		t.book.unsure = true // the note names jobs that the book does not have
+		t.book.doubt() // the note names jobs that the book does not have
 	}
 }
 
@@ -190,7 +189,7 @@ func (t *tracker) read(now time.Time) {
 		switch {
 		case errors.As(err, &bad):
 			t.lg.Warn("event log is damaged", "error", err)
-			t.book.unsure = true // an event may be missing
+			t.book.doubt() // an event may be missing
 		case err != nil:
 			t.lg.Error("reading the event log", "error", err)
 			return
@@ -234,7 +233,7 @@ func (t *tracker) remove(now time.Time) {
 		t.answered(err)
 		return
 	}
-	clear(t.book.leaving)
+	t.book.removed()
 }
 
 // answered records how a command went: after one without an answer the next waits.

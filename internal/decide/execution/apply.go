@@ -178,7 +178,7 @@ func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
 			}
 		}
 		if !g.Started { // what has failed just now is released no more
-			x.frontier.loose = append(x.frontier.loose, tasks)
+			x.frontier.addLoose(tasks)
 		}
 	}
 	return over

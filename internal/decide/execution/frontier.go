@@ -53,7 +53,7 @@ func (f *frontier) gather(held func(i int32) bool) {
 			}
 		}
 		if f.missing[c] == 0 {
-			f.loose = append(f.loose, f.plan.tasksOf(c))
+			f.addLoose(f.plan.tasksOf(c))
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (f *frontier) less(i int32) {
 	c := f.plan.clusterOf[i]
 	f.lacking--
 	if f.missing[c]--; f.missing[c] == 0 {
-		f.loose = append(f.loose, f.plan.tasksOf(int(c)))
+		f.addLoose(f.plan.tasksOf(int(c)))
 	}
 }
 
@@ -122,21 +122,24 @@ func (f *frontier) more(i int32, held bool) {
 		f.lacking++
 		return
 	}
-	f.loose = append(f.loose, []int32{i})
+	f.addLoose([]int32{i})
 }
+
+// addLoose has tasks released together.
+func (f *frontier) addLoose(tasks []int32) { f.loose = append(f.loose, tasks) }
 
 // loosen makes what is left of the cluster of a task loose again: the task has become ready and is in no job, because
 // one that it waits for ran in a job of its own.
 func (f *frontier) loosen(i int) {
 	if c := f.plan.clusterOf[i]; f.missing[c] == 0 {
-		f.loose = append(f.loose, f.plan.tasksOf(int(c)))
+		f.addLoose(f.plan.tasksOf(int(c)))
 	}
 }
 
 // again makes task i loose after a wait.
 func (f *frontier) again(i int32, at Msec, wait time.Duration) {
 	if wait == 0 {
-		f.loose = append(f.loose, []int32{i})
+		f.addLoose([]int32{i})
 		return
 	}
 	end := at.add(wait)

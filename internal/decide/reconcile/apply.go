@@ -130,28 +130,30 @@ func (w *World) ask(id corral.JobID, ask corral.Ask, a Action, now time.Time) ([
 }
 
 func (a AskGlidein) apply(w *World, now time.Time) ([]corral.Entry, error) {
-	g, err := w.glidein(a.Glidein)
-	if err != nil {
-		return nil, err
-	}
-	asked, entries, err := g.Ask(a.Ask, a.Reason, now)
-	if err != nil || len(entries) == 0 {
-		return nil, err
-	}
-	*g = asked
-	return append(entries, w.settle(g, w.Site.Lack(), now)...), nil
+	return w.changeGlidein(a.Glidein, now, func(g corral.Glidein) (corral.Glidein, []corral.Entry, error) {
+		return g.Ask(a.Ask, a.Reason, now)
+	})
 }
 
 func (a Retime) apply(w *World, now time.Time) ([]corral.Entry, error) {
-	g, err := w.glidein(a.Glidein)
+	return w.changeGlidein(a.Glidein, now, func(g corral.Glidein) (corral.Glidein, []corral.Entry, error) {
+		return g.Retime(a.At, a.Reason, now)
+	})
+}
+
+// changeGlidein puts what a rule makes of a glidein in its place, and settles it if that changed it.
+func (w *World) changeGlidein(
+	id corral.GlideinID, now time.Time, rule func(corral.Glidein) (corral.Glidein, []corral.Entry, error),
+) ([]corral.Entry, error) {
+	g, err := w.glidein(id)
 	if err != nil {
 		return nil, err
 	}
-	retimed, entries, err := g.Retime(a.At, a.Reason, now)
+	changed, entries, err := rule(*g)
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}
-	*g = retimed
+	*g = changed
 	return append(entries, w.settle(g, w.Site.Lack(), now)...), nil
 }
 

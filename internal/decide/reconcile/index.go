@@ -71,7 +71,7 @@ func (w *World) add(j corral.Job) {
 		w.Jobs = append(w.Jobs, j)
 		return
 	}
-	g.Attempts = append(g.Attempts, j)
+	g.Add(j)
 	w.index.owners[j.ID] = g.ID
 	w.index.load = w.index.load.Add(j)
 }

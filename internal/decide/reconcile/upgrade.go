@@ -67,7 +67,8 @@ func SetupSite(w World, digest string) corral.Site {
 }
 
 func (a UsePackage) apply(w *World, _ time.Time) ([]corral.Entry, error) {
-	w.Site.Package, w.Site.PackageDigest, w.Installed.Newer = a.Package.Name, a.Package.Digest, Package{}
+	w.Site.Install(w.Site.Platform, a.Package.Name, a.Package.Digest)
+	w.Installed.Newer = Package{}
 	return []corral.Entry{{Object: corral.ObjectSite, Of: int64(w.Site.ID), Event: "package",
 		From: string(w.Site.State), To: string(w.Site.State), Reason: a.Why()}}, nil
 }

@@ -78,13 +78,13 @@ func hasMaster(release string) error {
 // Due reports whether Begin may be called: corrald, which can say whether it reaches this node, was reached (linked),
 // or is not waited for.
 func (j *Joining) Due(now time.Time, linked bool) bool {
-	return !j.begun && (linked || j.order.Pilot.Condor.Attached || !now.Before(j.linkBy))
+	return !j.begun && (linked || j.order.Pilot.Attached() || !now.Before(j.linkBy))
 }
 
 // Begin starts to find out how the pool can reach this node. CallBack asks corrald to dial it, and is nil if corrald
 // was not reached. The end of ctx ends the search. Close waits for it.
 func (j *Joining) Begin(ctx context.Context, callBack broker.CallBack) {
-	if j.order.Pilot.Condor.Attached {
+	if j.order.Pilot.Attached() {
 		callBack = NotAtSchedd
 	}
 	c := request(j.order.Tag, *j.order.Pilot, j.ports, callBack)

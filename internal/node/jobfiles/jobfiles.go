@@ -87,6 +87,17 @@ type Pilot struct {
 	Condor    *Condor        `json:"condor,omitempty"` // workers join an HTCondor pool; nil: corrald's own
 }
 
+// Attached reports whether the pilot's workers join a pool that somebody else runs.
+func (p *Pilot) Attached() bool { return p != nil && p.Condor != nil && p.Condor.Attached }
+
+// Package returns the digest of the HTCondor package that the pilot's workers start; ok is false if they need none.
+func (p *Pilot) Package() (digest string, ok bool) {
+	if p == nil || p.Condor == nil {
+		return "", false
+	}
+	return p.Condor.Digest, true
+}
+
 // Condor is what workers of an HTCondor pool need beside the token in the file PoolToken.
 type Condor struct {
 	Package   string            `json:"package"`   // the HTCondor package's full name

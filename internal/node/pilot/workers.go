@@ -104,7 +104,7 @@ func (s *supervisor) greet(c *process.Child, w *attempt.Worker, h process.Hello)
 	s.log.note("worker %s: node %s is %s, process %d", w.ID, w.Node, h.Host, h.PID)
 	c.Tell(process.Ask{Host: &process.HostOrder{
 		Order: o, Dir: s.dir, HungAfter: s.hungAfter(), Env: carried(),
-		Linked: s.up.link != nil && s.joining != nil && !s.order.Pilot.Condor.Attached,
+		Linked: s.up.link != nil && s.joining != nil && !s.order.Pilot.Attached(),
 	}})
 	if s.told != attempt.Staying {
 		c.Tell(following(s.told))

@@ -34,8 +34,9 @@ func (k cancellation) narrows() bool {
 // matches reports whether a job is one of those that are meant, whatever its number.
 func (k cancellation) matches(j job.Job) bool {
 	within := func(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
+	user := j.Spec.User
 	return within(k.name, j.Name) && within(k.partition, j.Spec.Partition) && within(k.account, j.Spec.Account) &&
-		(within(k.user, j.Spec.User.Name) || slices.Contains(k.user, strconv.Itoa(j.Spec.User.UID))) &&
+		(within(k.user, user.Name) || slices.Contains(k.user, strconv.Itoa(user.UID))) &&
 		(len(k.states) == 0 || slices.Contains(k.states, j.State))
 }
 

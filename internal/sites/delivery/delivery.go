@@ -63,7 +63,7 @@ func (d *Delivery) Choose(ctx context.Context, head gridsite.Head, site corral.S
 	if err != nil {
 		return site, Hopeless(err.Error())
 	}
-	site.Platform, site.Package, site.PackageDigest = platform, p.Name, p.Digest
+	site.Install(platform, p.Name, p.Digest)
 	return site, nil
 }
 

@@ -68,7 +68,7 @@ func (l *siteLoop) act(ctx context.Context, w turn, a reconcile.Action) error {
 	case reconcile.UsePackage:
 		return l.line.write(ctx, func(tx *store.Tx) error {
 			_, err := tx.SetSite(l.line.id, func(s *corral.Site) {
-				s.Package, s.PackageDigest = a.Package.Name, a.Package.Digest
+				s.Install(s.Platform, a.Package.Name, a.Package.Digest)
 			})
 			return errors.Join(err, tx.Log(corral.ObjectSite, int64(l.line.id), "package", a.Why()))
 		})

@@ -105,10 +105,11 @@ func describePilot(w reconcile.World, job corral.Job, p provision, s *gridsite.J
 		return nil
 	}
 	s.Files[jobfiles.PoolToken] = []byte(p.secret)
-	o.Pilot.Condor = condorOrder(w.Site, *g, job, n)
+	condor := condorOrder(w.Site, *g, job, n)
 	if !n.Cluster.Attached {
-		o.Pilot.Condor.Relays = p.relays
+		condor.Relays = p.relays
 	}
+	o.Pilot.Condor = condor
 	return nil
 }
 

@@ -64,7 +64,7 @@ func (s *stager) prepare(ctx context.Context, w turn, a reconcile.Submit) (corra
 	}
 	err = s.line.write(ctx, func(tx *store.Tx) (err error) {
 		site, err = tx.SetSite(site.ID, func(s *corral.Site) {
-			s.Platform, s.Package, s.PackageDigest = facts.Platform, facts.Package, facts.PackageDigest
+			s.Install(facts.Platform, facts.Package, facts.PackageDigest)
 		})
 		return err
 	})
@@ -113,9 +113,9 @@ func (s *stager) ordered(ctx context.Context, w reconcile.World) (digests []stri
 			if err != nil {
 				return nil, err
 			}
-			// Without an order the site has none yet.
-			if o, err := jobfiles.Decode(b); err == nil && o.Pilot != nil && o.Pilot.Condor != nil {
-				digests = append(digests, o.Pilot.Condor.Digest)
+			o, err := jobfiles.Decode(b)
+			if digest, ok := o.Pilot.Package(); ok && err == nil { // without an order the site has none yet
+				digests = append(digests, digest)
 			}
 		}
 	}

@@ -212,9 +212,10 @@ func (c *carrier) begun(ctx context.Context, s Sight) (sum time.Duration, err er
 		if err != nil {
 			return 0, err
 		}
+		tasks := c.direction.Problem.Ensemble[k].Tasks
 		for i, p := range progress {
 			if p.State != corral.TaskDone {
-				sum += c.direction.Problem.Ensemble[k].Tasks[i].Runtime
+				sum += tasks[i].Runtime
 			}
 		}
 	}

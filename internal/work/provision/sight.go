@@ -101,7 +101,7 @@ func (s *sight) sites() (all []plan.Site, without []string) {
 	}
 	unit := s.document.Cost.Unit
 	all = slices.DeleteFunc(all, func(site plan.Site) bool {
-		other := site.Tariff.Rate.Unit
+		other := site.Tariff.Unit()
 		if other == unit {
 			return false
 		}
@@ -177,8 +177,8 @@ func (s sight) view(idle map[corral.GlideinID]time.Time) (revision.View, error) 
 		of[g.ID] = len(v.Pilots)
 		v.Pilots = append(v.Pilots, q)
 		for i := range v.Problem.Sites {
-			if v.Problem.Sites[i].Name == g.SiteName && !follows {
-				take(&v.Problem.Sites[i], q)
+			if s := &v.Problem.Sites[i]; s.Name == g.SiteName && !follows {
+				take(s, q)
 			}
 		}
 	}
@@ -341,7 +341,7 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 			} else if k, there := at[w.ID]; there {
 				t.Pilot = len(v.Pilots) + k
 				room := &others[k].Host // without what it has of others
-				room.CPUs = min(w.CPUs, room.CPUs+v.Problem.Work.Tasks[i].Needs.CPUs)
+				room.CPUs = min(w.CPUs, room.CPUs+v.Problem.Work.Task(i).Needs.CPUs)
 			}
 		}
 		v.Tasks[i] = t

@@ -21,7 +21,7 @@ func WhatIf(sites []plan.Site, in plan.WhatIf) (said []string, err error) {
 	for i := range sites {
 		s := &sites[i]
 		before := s.Tariff
-		if s.Tariff = assume(before, asked, in); s.Tariff.Rate.Unit != before.Rate.Unit && s.Left != nil {
+		if s.Tariff = assume(before, asked, in); s.Tariff.Unit() != before.Rate.Unit && s.Left != nil {
 			said = append(said, fmt.Sprintf("what is left of the allocation at site %s, %s, does not count at a "+
 				"price in %s", s.Name, cost.Amount{Money: *s.Left, Unit: before.Rate.Unit}, asked.Rate.Unit))
 			s.Left = nil
@@ -57,12 +57,12 @@ func assume(t plan.Tariff, asked cost.Tariff, in plan.WhatIf) plan.Tariff {
 // SameUnit refuses sites whose prices are in several units, which no plan can add up, and a budget in another one.
 func SameUnit(sites []plan.Site, budget *cost.Amount) error {
 	for _, s := range sites {
-		if first := sites[0]; s.Tariff.Rate.Unit != first.Tariff.Rate.Unit {
+		if first := sites[0]; s.Tariff.Unit() != first.Tariff.Unit() {
 			return corral.ErrorAt(corral.Invalid, "sites", "the price of site %s is in %s, that of site %s in %s: "+
-				"plan for some of them (--site), or with one price (--price)", first.Name, first.Tariff.Rate.Unit,
-				s.Name, s.Tariff.Rate.Unit)
+				"plan for some of them (--site), or with one price (--price)", first.Name, first.Tariff.Unit(),
+				s.Name, s.Tariff.Unit())
 		}
-		if unit := s.Tariff.Rate.Unit; budget != nil && budget.Unit != unit {
+		if unit := s.Tariff.Unit(); budget != nil && budget.Unit != unit {
 			return corral.ErrorAt(corral.Invalid, "budget", "%s is in %s, and the price of site %s, %s, in %s", *budget,
 				budget.Unit, s.Name, s.Tariff.Rate, unit)
 		}

@@ -61,9 +61,7 @@ func Fit(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) error {
 	if err != nil || len(queues) == 0 {
 		return err
 	}
-	if g.MemoryMiB == 0 {
-		g.MemoryMiB = share(queues, g.CPUs)
-	}
+	defaultMemory(g, share(queues, g.CPUs))
 	for _, q := range queues { // the batch system takes any that will do
 		if err = overLimit(site, q, *g); err == nil {
 			return nil
@@ -92,10 +90,15 @@ func fitMachine(g *corral.Glidein, site corral.Site, machine corral.SiteQueue) e
 		g.Hosts, g.MemoryMiB, what, machine.MemoryMiB)
 	// Without a number of its own each host gets its share of the memory by its cpus. Where the hosts together want
 	// more cpus than there are, the shares are of what they want, so that they still sum to the machine's memory.
-	if g.MemoryMiB == 0 {
-		g.MemoryMiB = max(1, machine.MemoryMiB*g.CPUs/max(machine.CPUs, g.Hosts*g.CPUs))
-	}
+	defaultMemory(g, max(1, machine.MemoryMiB*g.CPUs/max(machine.CPUs, g.Hosts*g.CPUs)))
 	return k.err
+}
+
+// defaultMemory sets the memory of each host if the glidein does not say how much that is.
+func defaultMemory(g *corral.Glidein, mib int) {
+	if g.MemoryMiB == 0 {
+		g.MemoryMiB = mib
+	}
 }
 
 // Machine is the machine that a site without a batch system is, as a queue: this one if the site is here, else the one

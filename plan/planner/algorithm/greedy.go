@@ -33,7 +33,7 @@ func stages(p plan.Problem) [][]*stage {
 	parts := make([][]*stage, len(p.Sites)) // :: site, stage
 	cpus := make([]int, len(p.Work.Graph.LevelSizes()))
 	for i, level := range p.Work.Graph.Levels() {
-		cpus[level] += max(1, p.Work.Tasks[i].Needs.CPUs)
+		cpus[level] += max(1, p.Work.Task(i).Needs.CPUs)
 	}
 	from := 0
 	for k := range cpus {

@@ -82,14 +82,15 @@ func (x *single) ask(now time.Duration) {
 func (x *single) start(now time.Duration) {
 	for x.here > 0 && len(x.ready) > 0 {
 		i := x.ready[0]
-		need := x.Work.Tasks[i].CPUs
+		task := &x.Work.Tasks[i]
+		need := task.CPUs
 		if need > x.free {
 			return
 		}
 		x.ready, x.here = slices.Delete(x.ready, 0, 1), x.here-1
 		x.free -= need
 		x.running++
-		took := x.Work.Tasks[i].Estimate
+		took := task.Estimate
 		if x.Runtime != nil {
 			took = x.Runtime(i, 1)
 		}

@@ -125,7 +125,7 @@ func (r *play) release(i int, now time.Duration) {
 	fewest, best := 0, -1
 	for s, q := range r.queues {
 		jobs := q.Waiting() + q.Running() + r.coming[s]
-		if r.Work.Tasks[i].Needs.CPUs <= r.Sites[s].Processors && (best < 0 || jobs < fewest) {
+		if r.Work.Task(i).Needs.CPUs <= r.Sites[s].Processors && (best < 0 || jobs < fewest) {
 			fewest, best = jobs, s
 		}
 	}

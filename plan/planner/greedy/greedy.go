@@ -145,7 +145,7 @@ func (m *maker) takes(task, site int) time.Duration {
 	if own := m.Sites[site].Runtimes; own != nil {
 		return own[task]
 	}
-	return m.Work.Tasks[task].Runtime
+	return m.Work.Task(task).Runtime
 }
 
 // Choose returns the index of the point with the least α × cost + (1 − α) × end, both as parts of what all points span

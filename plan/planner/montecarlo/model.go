@@ -88,8 +88,8 @@ func (m Model) chance(work execution.Spec, seed uint64) sim.Scenario {
 	}
 	m.join(&s)
 	s.Speed = slowdown(s.Sites)
-	s.Bytes = func(task int) int64 { return m.Work.Tasks[task].Bytes }
-	m.Spread.Of(&s, func(task int) string { return m.Work.Tasks[task].Kind }, seed)
+	s.Bytes = func(task int) int64 { return m.Work.Task(task).Bytes }
+	m.Spread.Of(&s, func(task int) string { return m.Work.Task(task).Kind }, seed)
 	return s
 }
 

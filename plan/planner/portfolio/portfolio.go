@@ -76,7 +76,7 @@ func Candidates(w plan.Work, at Site, alpha ensemble.Share, o moga.Options) ([]C
 	each := p
 	each.Work.Tasks = slices.Clone(w.Tasks)
 	for i := range each.Work.Tasks {
-		each.Work.Tasks[i].Runtime += at.Job
+		each.Work.Task(i).Runtime += at.Job
 	}
 	if jobs.Makespan, err = besteffort.Run(each, []*queue.Queue{queue.Alone(q)}); err != nil {
 		return nil, err

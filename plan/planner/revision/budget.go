@@ -121,7 +121,7 @@ func (o *outlook) drains() (all []Drop) {
 		}
 		var longest time.Duration
 		for _, r := range p.Running {
-			longest = max(longest, o.left.Work.Tasks[r.Task].Runtime)
+			longest = max(longest, o.left.Work.Task(r.Task).Runtime)
 		}
 		if rest <= longest {
 			all = append(all, Drop{Pilot: o.Pilots[i].Number, Why: Budget})

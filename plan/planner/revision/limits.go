@@ -35,7 +35,7 @@ func limits(sites []plan.Site, cpus int) (all []string) {
 			all = append(all, fmt.Sprintf("site %s gives %d cpu(s) more", s.Name, s.CPUs))
 		case s.Left != nil:
 			all = append(all, fmt.Sprintf("of the allocation at site %s %s are left", s.Name,
-				cost.Amount{Money: *s.Left, Unit: s.Tariff.Rate.Unit}))
+				cost.Amount{Money: *s.Left, Unit: s.Tariff.Unit()}))
 		}
 	}
 	return all

@@ -95,7 +95,7 @@ func waiting(o *outlook) []int {
 		if t.State != corral.TaskRunning || t.Pilot < 0 {
 			continue
 		}
-		at, needs := place{t.Pilot, t.Host}, o.Problem.Work.Tasks[i].Needs
+		at, needs := place{t.Pilot, t.Host}, o.Problem.Work.Task(i).Needs
 		room, known := free[at]
 		if !known {
 			room = o.host(t.Pilot)
@@ -237,7 +237,7 @@ func seat(o *outlook, index, behind []int) {
 		if t.State != corral.TaskRunning || !ok || t.Host >= o.left.Present[k].Hosts || behind[i] >= 0 {
 			continue
 		}
-		at, needs := [2]int{k, t.Host}, o.Problem.Work.Tasks[i].Needs
+		at, needs := [2]int{k, t.Host}, o.Problem.Work.Task(i).Needs
 		room, known := free[at]
 		if !known {
 			room = o.left.Present[k].Host

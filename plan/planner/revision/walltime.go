@@ -74,7 +74,7 @@ func next(left plan.Problem) map[int]time.Duration {
 		}
 		var ready time.Duration
 		for _, p := range left.Work.Graph.Parents(t) {
-			if ready = max(ready, left.Work.Tasks[p].Runtime); !busy[int(p)] {
+			if ready = max(ready, left.Work.Task(p).Runtime); !busy[int(p)] {
 				ready = plan.Unbounded
 			}
 		}

@@ -61,6 +61,16 @@ func positive(value string) (int, error) {
 	return n, nil
 }
 
+// parsed takes over what parse makes of an argument.
+func parsed[T any](field func(*draft) *T, parse func(string) (T, error)) func(*draft, string) error {
+	return func(d *draft, value string) (err error) {
+		if *field(d), err = parse(value); err != nil {
+			return errInvalid
+		}
+		return nil
+	}
+}
+
 // errInvalid stands for "Invalid --option specification", to which the caller adds the option.
 var errInvalid = errors.New("invalid specification")
 
@@ -116,27 +126,6 @@ func (d *draft) killInvalid(value string) error {
 func (d *draft) openMode(value string) error {
 	d.Stdio.Append = value == "a" || value == "append"
 	if !d.Stdio.Append && value != "t" && value != "truncate" {
-		return errInvalid
-	}
-	return nil
-}
-
-func (d *draft) time(value string) (err error) {
-	if d.Limits.Time, err = notation.ParseLimit(value); err != nil {
-		return errInvalid
-	}
-	return nil
-}
-
-func (d *draft) signal(value string) (err error) {
-	if d.Limits.Signal, err = notation.ParseWarning(value); err != nil {
-		return errInvalid
-	}
-	return nil
-}
-
-func (d *draft) tmp(value string) (err error) {
-	if d.DiskMiB, err = notation.ParseMemory(value); err != nil {
 		return errInvalid
 	}
 	return nil

@@ -2,6 +2,7 @@ package submission
 
 import (
 	"strings"
+	"time"
 
 	"github.com/corral-pilot/corral/internal/shim/slurm/notation"
 )
@@ -129,7 +130,8 @@ var options = []option{
 	flag("reboot", 0, option{refused: "nodes are not booted"}),
 	flag("requeue", 0, option{env: "SBATCH_REQUEUE", set: requeue(true)}),
 	need("reservation", 0, option{env: "SBATCH_RESERVATION", refused: "there are no reservations"}),
-	need("signal", 0, option{env: "SBATCH_SIGNAL", set: (*draft).signal}),
+	need("signal", 0, option{env: "SBATCH_SIGNAL",
+		set: parsed(func(d *draft) **notation.Warning { return &d.Limits.Signal }, notation.ParseWarning)}),
 	need("sockets-per-node", 0, option{refused: noLayout}),
 	flag("spread-job", 0, option{env: "SBATCH_SPREAD_JOB", ignored: oneWorker}),
 	need("switches", 0, option{env: "SBATCH_REQ_SWITCH", ignored: oneWorker}),
@@ -137,9 +139,10 @@ var options = []option{
 	flag("test-only", 0, option{set: answer(func(d *draft) *bool { return &d.Answer.TestOnly })}),
 	need("thread-spec", 0, option{env: "SBATCH_THREAD_SPEC", refused: noLayout}),
 	need("threads-per-core", 0, option{env: "SBATCH_THREADS_PER_CORE", ignored: noLayout}),
-	need("time", 't', option{env: "SBATCH_TIMELIMIT", set: (*draft).time}),
+	need("time", 't', option{env: "SBATCH_TIMELIMIT",
+		set: parsed(func(d *draft) *time.Duration { return &d.Limits.Time }, notation.ParseLimit)}),
 	need("time-min", 0, option{ignored: "a job has all the time of its limit"}),
-	need("tmp", 0, option{set: (*draft).tmp}),
+	need("tmp", 0, option{set: parsed(func(d *draft) *int64 { return &d.DiskMiB }, notation.ParseMemory)}),
 	need("uid", 0, option{refused: "a job belongs to the user who submits it"}),
 	flag("use-min-nodes", 0, option{env: "SBATCH_USE_MIN_NODES", ignored: oneWorker}),
 	flag("verbose", 'v', option{env: "SBATCH_DEBUG", ignored: "there is nothing more to tell"}),
