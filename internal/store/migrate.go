@@ -77,7 +77,8 @@ func schemaVersion(ctx context.Context, db *sql.DB, path string, newest int) (in
 	case counted <= 0:
 		return 0, nil
 	case version <= 0:
-		return 0, corral.Errorf(corral.Conflict, "database %s is from before the first release and cannot be migrated: "+
+		return 0, corral.Errorf(corral.Conflict, "database %s is from before the first release and cannot be "+
+			"migrated: "+
 			"use the corrald that wrote it, or remove all of %s* to begin with an empty one", path, filepath.Base(path))
 	case version > newest:
 		return 0, corral.Errorf(corral.Conflict,
