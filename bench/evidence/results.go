@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Results are what a claim measured, before anything is drawn: rows of equally many cells, the first of which has the
-// names of the columns.
+// Results are the figures of a claim: rows of equally many cells, the first of which has the names of the columns.
 type results [][]string
 
 // add formats a row whose cells are parted by |, which no value contains.
