@@ -194,7 +194,7 @@ bench-peers: build peers ## no-op tasks beside GNU parallel, Makeflow, Work Queu
 bench-growth: ## workflows of a thousand to a million tasks, read, ranked and drained without executing
 	$(GO) run ./bench/growth
 
-bench-evidence: ## the planner's claims: figures, and plots in docs/bench; INSTANCES names published workflows
+bench-evidence: ## the planner's claims: figures, with plots and tables in docs/bench; INSTANCES names published workflows
 	$(GO) run ./bench/evidence -out docs/bench $(if $(INSTANCES),-instances $(INSTANCES))
 
 bench-ensembles: ## algorithms for ensembles beside the published figures; LONG=1: as large as published, for hours

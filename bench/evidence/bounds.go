@@ -32,8 +32,8 @@ func (d desk) bounds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("## Lower bounds\n\n| workflow | tasks | energetic | lower bound | plan | plan ÷ bound |\n" +
-		"|---|---|---|---|---|---|")
+	d.say("## Lower bounds\n")
+	t := results{{"workflow", "tasks", "energetic", "lower bound", "plan", "plan ÷ bound"}}
 	var ratios []float64
 	atBound, nearBound, nearEnergy := 0, 0, 0
 	for _, p := range all {
@@ -53,7 +53,7 @@ func (d desk) bounds(ctx context.Context) error {
 		}
 		energy := bound.Energetic(problem, 0, deadline)
 		ratio := float64(pl.PeakCPUs) / float64(*pl.LowerBound)
-		d.say("| %s | %d | %d | %d | %d | %.3f |", w.Name, len(w.Tasks), energy, *pl.LowerBound, pl.PeakCPUs, ratio)
+		t.add("%s|%d|%d|%d|%d|%.3f", w.Name, len(w.Tasks), energy, *pl.LowerBound, pl.PeakCPUs, ratio)
 		ratios = append(ratios, ratio)
 		for _, c := range []struct {
 			so    bool
@@ -64,6 +64,9 @@ func (d desk) bounds(ctx context.Context) error {
 				*c.count++
 			}
 		}
+	}
+	if err := d.show("bounds", t); err != nil {
+		return err
 	}
 	x := intervalOf(ratios)
 	d.say("\nOf %d plans %d are at the lower bound, %d within 5 %% or one cpu of it, %d of the energetic bound. "+

@@ -130,19 +130,21 @@ func scaled(w plan.Work) plan.Work {
 func (d desk) compared(rows []*pairing, pairs int) error {
 	d.say("## Comparison\n\nPaired over %d workflows, each divided by what the plan came to: mean ± half of its "+
 		"95 %% interval (standard deviation).\n", pairs)
-	d.say("| policy | makespan | core-hours | mean of both | late | waste | jobs | completed |\n" +
-		"|---|---|---|---|---|---|---|---|")
+	t := results{{"policy", "makespan", "core-hours", "mean of both", "late", "waste", "jobs", "completed"}}
 	mean := plot.Series{Name: "mean of makespan and core-hours, plan = 1", Dots: true}
 	low := plot.Series{Name: "its 95 % interval, lower end", Dots: true}
 	high := plot.Series{Name: "upper end", Dots: true}
 	for k, p := range rows {
-		d.say("| %s | %s | %s | %s | %.0f %% | %.0f %% | %.0f | %.3f |", p.name, intervalOf(p.longer),
+		t.add("%s|%s|%s|%s|%.0f %%|%.0f %%|%.0f|%.3f", p.name, intervalOf(p.longer),
 			intervalOf(p.dearer), intervalOf(p.both), 100*intervalOf(p.late).mean, 100*intervalOf(p.waste).mean,
 			intervalOf(p.requests).mean, intervalOf(p.finished).mean)
 		x, at := intervalOf(p.both), float64(k)
 		mean.At = append(mean.At, plot.XY{X: at, Y: x.mean})
 		low.At = append(low.At, plot.XY{X: at, Y: x.mean - x.half})
 		high.At = append(high.At, plot.XY{X: at, Y: x.mean + x.half})
+	}
+	if err := d.show("comparison", t); err != nil {
+		return err
 	}
 	return d.draw("comparison", plot.Chart{Title: "Policies beside plans", Y: "plan = 1",
 		X: "policy, in the table's order", Series: []plot.Series{mean, low, high}})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -22,8 +23,8 @@ const (
 // confidence makes plans that meet a deadline with a confidence, and holds what they say of themselves against fresh
 // outcomes.
 func (d desk) confidence(ctx context.Context) error {
-	d.say("## Confidence\n\n| tasks | asked | reached | in %d fresh outcomes | next cheaper | error |\n"+
-		"|---|---|---|---|---|---|", fresh)
+	d.say("## Confidence\n")
+	t := results{{"tasks", "asked", "reached", fmt.Sprintf("in %d fresh outcomes", fresh), "next cheaper", "error"}}
 	rng := rand.New(rand.NewPCG(11, 83))
 	var differences []float64
 	dots := plot.Series{Name: "plans", Dots: true}
@@ -49,7 +50,7 @@ func (d desk) confidence(ctx context.Context) error {
 		if c.NextCheaper != nil {
 			next = number(*c.NextCheaper)
 		}
-		d.say("| %d | %g | %.3f | %.3f | %s | %s |", len(m.Work.Tasks), c.Asked, c.Reached, again, next, m.Spread)
+		t.add("%d|%g|%.3f|%.3f|%s|%s", len(m.Work.Tasks), c.Asked, c.Reached, again, next, m.Spread)
 		differences = append(differences, again-c.Reached)
 		dots.At = append(dots.At, plot.XY{X: c.Reached, Y: again})
 		if math.Abs(again-c.Reached) <= agreement {
@@ -58,6 +59,9 @@ func (d desk) confidence(ctx context.Context) error {
 		if c.Reached >= c.Asked && (c.NextCheaper == nil || *c.NextCheaper < c.Asked) {
 			kept++
 		}
+	}
+	if err := d.show("confidence", t); err != nil {
+		return err
 	}
 	x := intervalOf(differences)
 	d.say("\n%d of %d plans say of themselves within 3 points what fresh outcomes say; %d reach what was asked where "+

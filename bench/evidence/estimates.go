@@ -39,7 +39,8 @@ func (d desk) estimates(ctx context.Context) error {
 		}
 		count[app]++
 	}
-	d.say("## Estimates\n\n| application | runs | error by the mean | error | change |\n|---|---|---|---|---|")
+	d.say("## Estimates\n")
+	t := results{{"application", "runs", "error by the mean", "error", "change"}}
 	var changes []float64
 	before := plot.Series{Name: "by the mean", Dots: true}
 	after := plot.Series{Name: "by the model that is chosen", Dots: true}
@@ -55,7 +56,7 @@ func (d desk) estimates(ctx context.Context) error {
 			continue // nothing was measured
 		}
 		changes = append(changes, wrong/byMean-1)
-		d.say("| %s | %d | %.1f %% | %.1f %% | %+.1f %% |", app, count[app], 100*byMean/actual, 100*wrong/actual,
+		t.add("%s|%d|%.1f %%|%.1f %%|%+.1f %%", app, count[app], 100*byMean/actual, 100*wrong/actual,
 			100*(wrong/byMean-1))
 		x := float64(len(changes))
 		before.At = append(before.At, plot.XY{X: x, Y: 100 * byMean / actual})
@@ -64,6 +65,9 @@ func (d desk) estimates(ctx context.Context) error {
 	if len(changes) == 0 {
 		d.say("\nNo application in %s has %d runs: name a directory of more by -instances.", d.instances, fewestRuns)
 		return nil
+	}
+	if err := d.show("estimates", t); err != nil {
+		return err
 	}
 	x := intervalOf(changes)
 	d.say("\nThe error is the sum of misses as a part of the runtimes, each run being estimated from the others of "+

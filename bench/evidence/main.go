@@ -2,7 +2,7 @@
 // whether their confidences are true, how far estimates are off, what is known of waits, and how plans do beside other
 // policies.
 //
-//	go run ./bench/evidence -out docs/bench            # all five
+//	go run ./bench/evidence -out docs/bench            # all five, NAME.svg and NAME.csv there
 //	go run ./bench/evidence -out /tmp/x waits          # one
 //
 // None of the figures is a time of this machine: the same command prints the same numbers anywhere. What they are
@@ -25,7 +25,7 @@ import (
 // A desk is where evidence is made.
 type desk struct {
 	stdout    io.Writer
-	out       string // a directory for plots; empty: none are drawn
+	out       string // a directory for plots and tables; empty: none are written
 	instances string // a directory of published workflows
 	trace     string // waits of a batch system
 	cases     int    // of what is drawn at random
@@ -49,7 +49,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	d := desk{stdout: stdout}
 	f := flag.NewFlagSet("evidence", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&d.out, "out", "", "`directory` for plots, NAME.svg each; without it none are drawn")
+	f.StringVar(&d.out, "out", "",
+		"`directory` for plots, NAME.svg each, and tables, NAME.csv; without it none are written")
 	f.StringVar(&d.instances, "instances", "workflow/formats/wfformat/testdata/wfcommons/instances",
 		"`directory` of published workflows")
 	f.StringVar(&d.trace, "trace", "bench/evidence/testdata/kth-sp2.csv.gz", "`file` with the waits of a batch system")

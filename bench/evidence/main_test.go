@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A claim prints its figures and draws its plot; where the plots go is up to the caller.
+// A claim prints its figures, draws its plot and writes its table where the caller wants them.
 func TestBoundsArePrintedAndDrawn(t *testing.T) {
 	t.Parallel()
 	var printed, said bytes.Buffer
@@ -28,6 +28,11 @@ func TestBoundsArePrintedAndDrawn(t *testing.T) {
 	plot, err := os.ReadFile(filepath.Join(out, "bounds.svg"))
 	if err != nil || !bytes.Contains(plot, []byte("<svg")) || bytes.Contains(plot, []byte("NaN")) || len(plot) > 100_000 {
 		t.Errorf("the plot has %d bytes, %v", len(plot), err)
+	}
+	written, err := os.ReadFile(filepath.Join(out, "bounds.csv"))
+	if err != nil || !bytes.HasPrefix(written, []byte("workflow,tasks,energetic,lower bound,plan,plan ÷ bound\n")) ||
+		bytes.Count(written, []byte("\n")) != 6 {
+		t.Errorf("the table is %q, %v", written, err)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -142,26 +141,18 @@ func (d desk) waits(context.Context) error {
 	half := len(t) / 2
 	d.say("## Waits\n\n%d jobs; predictions are made at every %dth of the second half, of what had ended by then.\n",
 		len(t), stride)
-	d.say("| share | waited no longer than the estimate | than the bound | the true quantile was below the estimate " +
-		"| below the bound | mean bound |\n|---|---|---|---|---|---|")
 	all := covered(t, half, len(t))
-	for _, share := range shares {
-		c := all[share]
-		d.say("| %g | %.3f | %.3f | %.3f | %.3f | %s |", share, c.within, c.withinSafe, c.aboveEst, c.above,
-			c.mean.Round(time.Minute))
-	}
 	quantile, bound, mean := byQuantile(t, false), byQuantile(t, true), byMean(t)
-	d.say("\nThe true quantile is that of the next %d jobs of like size; %d cases.\n", following, all[0.5].cases)
-	d.say("| quantile | missed | idle core-hours | bound | missed | idle core-hours | mean × | missed " +
-		"| idle core-hours |\n|---|---|---|---|---|---|---|---|---|")
-	for k := range max(len(quantile), len(mean)) {
-		d.say("%s%s%s", row(quantile, k), row(bound, k)[1:], row(mean, k)[1:])
+	if err := d.show("waits-coverage", coverageTable(all)); err != nil {
+		return err
 	}
-	d.say("\nAt equal misses:\n\n| missed | by the quantile | by the mean |\n|---|---|---|")
-	for _, q := range quantile {
-		if other, ok := idleAt(mean, q.missed); ok {
-			d.say("| %.3f | %.1f | %.1f |", q.missed, q.idle, other)
-		}
+	d.say("\nThe true quantile is that of the next %d jobs of like size; %d cases.\n", following, all[0.5].cases)
+	if err := d.show("waits-idle", idleTable(quantile, bound, mean)); err != nil {
+		return err
+	}
+	d.say("\nAt equal misses:\n")
+	if err := d.show("waits-equal-misses", equalMisses(quantile, mean)); err != nil {
+		return err
 	}
 	return d.draw("waits", plot.Chart{Title: "Pilots that are asked for ahead of time",
 		Subtitle: "each waits as the next job of its class on KTH-SP2 did",
@@ -171,12 +162,43 @@ func (d desk) waits(context.Context) error {
 		coverageChart(all))
 }
 
-// row is a line of a table, of an empty width beyond its end.
-func row(curve []tradeoff, k int) string {
-	if k >= len(curve) {
-		return "| | | |"
+// coverageTable has how often waits, and the true quantiles, were no longer than what was predicted for a share.
+func coverageTable(all map[float64]coverage) results {
+	t := results{{"share", "waited no longer than the estimate", "than the bound",
+		"the true quantile was below the estimate", "below the bound", "mean bound"}}
+	for _, share := range shares {
+		c := all[share]
+		t.add("%g|%.3f|%.3f|%.3f|%.3f|%s", share, c.within, c.withinSafe, c.aboveEst, c.above,
+			c.mean.Round(time.Minute))
 	}
-	return fmt.Sprintf("| %g | %.3f | %.1f |", curve[k].parameter, curve[k].missed, curve[k].idle)
+	return t
+}
+
+// idleTable has what each way to ask ahead of time misses and holds idle, one row per way and parameter. The ways have
+// different numbers of parameters.
+func idleTable(quantile, bound, mean []tradeoff) results {
+	t := results{{"rule", "value", "missed", "idle core-hours"}}
+	for _, way := range []struct {
+		name  string
+		curve []tradeoff
+	}{{"quantile", quantile}, {"bound", bound}, {"mean ×", mean}} {
+		for _, c := range way.curve {
+			t.add("%s|%g|%.3f|%.1f", way.name, c.parameter, c.missed, c.idle)
+		}
+	}
+	return t
+}
+
+// equalMisses compares quantiles with multiples of the mean that miss as often. The multiple lies between those that
+// were measured, so its idle time is interpolated; a quantile beyond them has no row.
+func equalMisses(quantile, mean []tradeoff) results {
+	t := results{{"missed", "idle core-hours by the quantile", "idle core-hours by the mean"}}
+	for _, q := range quantile {
+		if other, ok := idleAt(mean, q.missed); ok {
+			t.add("%.3f|%.1f|%.1f", q.missed, q.idle, other)
+		}
+	}
+	return t
 }
 
 func line(name string, curve []tradeoff) plot.Series {
