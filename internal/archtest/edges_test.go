@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"internal/events", "internal/server/ensembles", "internal/server/backlogs", "internal/server/orphans", "internal/server/profiles", "internal/server/tasks", "internal/server/tokens", "internal/server/visits", "internal/server/usages", "internal/siterelay", "internal/server/owners"},
 	{"internal/server"},
 	{"internal/engine"},
-	{"bench", "bench/ensembles", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "bench/traces", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/e2e", "bench/slots"},
+	{"bench", "bench/ensembles", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "bench/traces", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/archtest/english", "internal/e2e", "bench/slots"},
 }
 
 // edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
@@ -706,9 +706,10 @@ var edges = map[string]map[string]string{
 		"internal/pilot/streamworker": "the program of worker jobs", "internal/slurm/step": "the program of a batch job",
 		"internal/version": "--version", root: "exit status",
 	},
-	"cmd/corral-slurm":  {"internal/slurm": "all that it does"},
-	"internal/archtest": {},
-	"internal/e2e":      {},
+	"cmd/corral-slurm":          {"internal/slurm": "all that it does"},
+	"internal/archtest":         {},
+	"internal/archtest/english": {},
+	"internal/e2e":              {},
 }
 
 // used returns what each package of ours imports of ours, tests left out.
