@@ -85,11 +85,11 @@ var rules = []rule{
 	},
 	{
 		name:  "knows of",
-		find:  regexp.MustCompile(`\b[Kk]nows? (?:of|no|nothing)\b`),
+		find:  regexp.MustCompile(`\b[Kk]nows? (?:of|no|nothing of)\b`),
 		why:   "programs do not know",
 		write: `"does not model", "is independent of", "has", "has a record of", "does not depend on"`,
 		bad:   []string{"It knows no profile", "what corrald knows of a run", "they know nothing of it"},
-		good:  []string{"the user knows the key", "it is known no later than the start", "no longer known of"},
+		good:  []string{"the user knows the key", "sites that we know nothing about", "it is known no later", "no longer known of"},
 	},
 	{
 		name: "Of a …",
