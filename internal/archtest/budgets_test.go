@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Budgets of production code. Code that people like to read has a median function of ten lines; what
-// matters is the tail. A type is what one goroutine or one lock owns: with more methods or fields than this it is
-// several, and to spread its methods over more files does not make it fewer.
+// Budgets of production code. Readable code has a median function of ten lines; the budgets
+// bound the tail. One goroutine or one lock owns a type: with more methods or fields than this it is several types, and
+// spreading its methods over more files does not change that.
 const (
 	maxFileLines    = 400
 	maxFuncLines    = 60

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// A door is a way by which actions leave corrald: calls that only one file may make, where each has its fault point.
+// A door is a set of calls through which actions leave corrald. Only one file may make them; each has a fault point there.
 var doors = []struct {
 	within  []string // the package, with those below it
-	but     []string // what is on the other side of the door
+	but     []string // packages on the other side of the door
 	calls   []string // methods, or functions with their package
-	on      string   // how the value is called whose methods they are
+	on      string   // the name of the value whose methods they are
 	through []string // the only files that may, the door first
 }{
 	{within: []string{"gridsite"}, but: []string{"gridsite/local", "gridsite/ssh", "gridsite/gridsitetest"},
@@ -23,7 +23,7 @@ var doors = []struct {
 	{within: []string{"internal/depot"}, calls: []string{"Fetch"}, on: "fetch", through: []string{"internal/depot/catalog.go"}},
 }
 
-// TestActionsLeaveThroughDoors: an action that has no fault point is one of which nobody has seen the failures.
+// TestActionsLeaveThroughDoors: without a fault point, no test has seen the action fail.
 func TestActionsLeaveThroughDoors(t *testing.T) {
 	for _, d := range doors {
 		used := false
@@ -58,7 +58,7 @@ func below(pkg string, some []string) bool {
 	return slices.ContainsFunc(some, func(p string) bool { return pkg == p || strings.HasPrefix(pkg, p+"/") })
 }
 
-// lastName is what a value is called: conn of n.conn.
+// lastName returns the last part of a selector: conn of n.conn.
 func lastName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -69,7 +69,7 @@ func lastName(e ast.Expr) string {
 	return ""
 }
 
-// starters start programs or speak with the network in corrald, on this side of no door, and why that is right.
+// starters are the packages in corrald that start programs or use the network without a door, with the reasons.
 var starters = map[string]string{
 	"condor":                 "the door of HTCondor's commands",
 	"gridsite/local":         "behind the door of sites",
@@ -86,7 +86,7 @@ var starters = map[string]string{
 	"internal/netns": "for tests", "internal/programs": "for tests",
 }
 
-// TestStartersAreKnown: whatever starts programs in corrald is behind a door, or is known not to need one.
+// TestStartersAreKnown: each package that starts programs in corrald is behind a door or listed in starters.
 func TestStartersAreKnown(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range source(t, production) {

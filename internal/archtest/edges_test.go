@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"bench", "bench/ensembles", "bench/evidence", "bench/growth", "bench/load", "bench/schedules", "bench/shim", "bench/streams", "bench/traces", "cmd/corral", "cmd/corral-slurm", "cmd/corrald", "cmd/pilot", "examples/provision", "internal/archtest", "internal/archtest/english", "internal/e2e", "bench/slots"},
 }
 
-// edges lists, for each package, what it may import of ours and why. What is not here is not allowed.
+// edges lists, for each package, which of our packages it may import and why. Other imports are not allowed.
 var edges = map[string]map[string]string{
 	"condor/classad":      {},
 	"condor/quote":        {},
@@ -38,7 +38,7 @@ var edges = map[string]map[string]string{
 	"internal/descriptor": {},
 	"internal/disk":       {},
 	"internal/fault":      {},
-	"internal/input":      {}, // kinds of errors are for who knows whose input it is
+	"internal/input":      {}, // the caller, who knows the source of the input, gives errors their kind
 	"internal/netns":      {},
 	"internal/node":       {},
 	"internal/pause":      {},

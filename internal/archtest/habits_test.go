@@ -65,7 +65,7 @@ func calls(n ast.Node, pkg, name string) []*ast.SelectorExpr {
 	return found
 }
 
-// TestNoSleepInTests: a test waits for the event, not for a while. In a synctest bubble a timer moves the virtual time on.
+// TestNoSleepInTests: a test waits for an event, not for a time. In a synctest bubble a timer advances the virtual time.
 func TestNoSleepInTests(t *testing.T) {
 	for _, f := range source(t, func(f sourceFile) bool { return f.isTest || slices.Contains(testKits, f.pkg) }) {
 		for _, s := range calls(f.ast, "time", "Sleep") {
@@ -74,7 +74,7 @@ func TestNoSleepInTests(t *testing.T) {
 	}
 }
 
-// TestNothingIsSkipped: what a test needs is set up by make, so a test that does not run has failed.
+// TestNothingIsSkipped: make sets up everything that tests need, so a test that does not run has failed.
 func TestNothingIsSkipped(t *testing.T) {
 	for _, f := range source(t, func(f sourceFile) bool { return f.isTest || slices.Contains(testKits, f.pkg) }) {
 		ast.Inspect(f.ast, func(n ast.Node) bool {
@@ -101,8 +101,8 @@ func TestNothingIsSkipped(t *testing.T) {
 	}
 }
 
-// TestShortTestsNeedNoData: make test runs in a clone with nothing beside it. What reads published data has the build
-// tag soak, and finds them by internal/datasets.
+// TestShortTestsNeedNoData: make test runs in a clone with nothing beside it. Tests that read published data have the
+// build tag soak, and find the data with internal/datasets.
 func TestShortTestsNeedNoData(t *testing.T) {
 	const data = "internal/datasets"
 	long := func(f sourceFile) bool {

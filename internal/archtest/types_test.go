@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A typeSize is how large one type is that is not an interface.
+// A typeSize is the size of one type other than an interface.
 type typeSize struct {
 	pkg, name string
 	fields    int
