@@ -80,8 +80,8 @@ func (c *conditions) clause() string {
 	}
 	b.WriteString(" order by " + c.order)
 	if c.limit > 0 {
-		// SQLite plans by the value of a limit that is a mere parameter, and compiles the statement again whenever one is
-		// bound; it does not look into a sum.
+		// SQLite plans by the value of a limit that is a mere parameter, and compiles the statement again whenever one
+		// is bound; it does not look into a sum.
 		b.WriteString(" limit ? + 0")
 		c.args = append(c.args, c.limit)
 	}
