@@ -227,14 +227,14 @@ bench-relay: ## connections through a relay and ssh, beside connections without
 bench-sites: ## 1,000 attempts at one simulated site: commands, time and memory of a tick
 	$(GO) test ./bench -run '^$$' -bench Sites -benchtime 1000x
 
-lint: ## format, vet, staticcheck, go.mod, and the architecture as tests
+lint: ## format, vet, staticcheck, go.mod, and the architecture and the English as tests
 	@unformatted=$$(gofmt -l $(go_files)); [ -z "$$unformatted" ] || { echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }
 	$(GO) vet -tags sites,soak $(modules)
 	$(GO) run $(STATICCHECK) $(modules)
 	$(GO) run $(STATICCHECK) -tags sites,soak $(modules)
 	$(GO) mod tidy -diff
 	GOWORK=off $(GO) -C bench mod tidy -diff
-	$(GO) test ./internal/archtest
+	$(GO) test ./internal/archtest/...
 
 fmt: ## format the Go files
 	gofmt -w $(go_files)

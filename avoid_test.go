@@ -132,7 +132,7 @@ func TestHostsAreLostOnce(t *testing.T) {
 	}
 }
 
-// Whoever waits for a glidein's workers waits for those that there will be.
+// A wait for a glidein's workers waits only for the workers that can still come.
 func TestGlideinIsComplete(t *testing.T) {
 	t.Parallel()
 	g := corral.Glidein{State: corral.GlideinActive, Hosts: 3, CPUs: 2, CPUsNow: 4, Attempts: []corral.Job{{State: corral.JobRunning}}}

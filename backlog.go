@@ -2,7 +2,7 @@ package corral
 
 import "time"
 
-// A Backlog is what is seen of a batch system's queue: jobs of everybody, as far as they are shown.
+// A Backlog lists the jobs in a batch system's queue, of all users whose jobs the system shows.
 type Backlog struct {
 	Queue      string      `json:"queue"`
 	At         time.Time   `json:"at"`

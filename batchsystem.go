@@ -10,8 +10,8 @@ import (
 // otherwise.
 const ForkBatch = "fork"
 
-// A BatchSystem is what users are told of one that Corral speaks to. Help, completion, the checks of requests and the
-// dialect itself read it here; the dialects are below gridsite, and programs that only name them link none.
+// A BatchSystem describes one of the batch systems that Corral supports. Help, completion, the checks of requests and
+// the dialect itself read it here; the dialects are below gridsite, and programs that only name them link none.
 type BatchSystem struct {
 	Name    string
 	Help    string            // completes "NAME ..."

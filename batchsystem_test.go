@@ -10,7 +10,7 @@ import (
 )
 
 // Given must not forget an option that is added to BatchOptions: without it, requests would be neither checked nor
-// refused for it, and no batch system would be told of it.
+// refused for it, and no batch system would receive it.
 func TestGivenListsEveryBatchOption(t *testing.T) {
 	t.Parallel()
 	options := reflect.TypeFor[corral.BatchOptions]()

@@ -46,7 +46,7 @@ const (
 	ClusterRemoved ClusterMove = "removed"
 )
 
-// A Cluster is the pool that workers join. What is said of a pool is HTCondor's, of kind condor only.
+// A Cluster is the pool that workers join. Fields that describe a pool apply only to HTCondor pools (kind condor).
 type Cluster struct {
 	ID        ClusterID    `json:"id"`
 	Name      string       `json:"name"`
@@ -130,12 +130,12 @@ type Worker struct {
 	EndsAt       time.Time `json:"ends_at"` // leaves by itself before this
 }
 
-// Resources is what the worker has for tasks, not only what is free of it now.
+// Resources returns all that the worker has for tasks, whether or not it is free now.
 func (w Worker) Resources() Resources {
 	return Resources{CPUs: w.CPUs, MemoryMiB: w.MemoryMiB, GPUs: w.GPUs, DiskMiB: w.DiskMiB}
 }
 
-// Free is what no task of the worker uses; a component that is not known is Unlimited.
+// Free returns the resources that no task uses; an unknown component is Unlimited.
 func (w Worker) Free() Resources {
 	return Resources{CPUs: w.CPUsFree, MemoryMiB: w.MemoryFree, GPUs: w.GPUsFree, DiskMiB: w.DiskFree}
 }

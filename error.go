@@ -10,7 +10,7 @@ import (
 type Kind string
 
 const (
-	Invalid         Kind = "invalid"         // the request is wrong as it stands; nothing was changed
+	Invalid         Kind = "invalid"         // the request itself is wrong; nothing was changed
 	KeyReused       Kind = "key-reused"      // the idempotency key was used before with another request
 	Unsatisfiable   Kind = "unsatisfiable"   // cannot be had as asked, now or ever
 	NotFound        Kind = "not-found"       // no such object
@@ -42,7 +42,7 @@ func ErrorAt(kind Kind, place, format string, args ...any) error {
 	return &Error{Kind: kind, Place: place, Err: fmt.Errorf(format, args...)}
 }
 
-// NoSuch is the error for an object that does not exist; called is what the caller knows it by.
+// NoSuch returns the error for an object that does not exist; called is the caller's name or ID for it.
 func NoSuch(object string, called any) error {
 	return Errorf(NotFound, "no %s %v", object, called)
 }

@@ -59,7 +59,7 @@ var SlotModes = []SlotMode{SlotsPartitionable, SlotsStatic}
 // DefaultQueueTimeout is how long an attempt may wait in its site's queue unless something else was asked.
 const DefaultQueueTimeout = Seconds(7 * 24 * time.Hour)
 
-// An Ask is what was asked of a glidein or job after its creation.
+// An Ask is a request to a glidein or job after its creation.
 type Ask string
 
 const (
@@ -113,13 +113,13 @@ type Glidein struct {
 
 	Outlook *Outlook `json:"outlook,omitempty"` // where one glidein is asked for; worked out, never stored
 
-	// What is registered in the cluster now; known to corrald only while it runs, never stored.
+	// Workers and cpus that are registered in the cluster now. Only a running corrald has them; they are never stored.
 	WorkersNow  int     `json:"workers_now"`
 	CPUsNow     int     `json:"cpus_now"`
 	Unreachable *Outage `json:"unreachable,omitempty"` // nil: all workers are within reach
 }
 
-// A NextStep is what becomes of a glidein next, if nothing unforeseen happens.
+// A NextStep names the next change of a glidein, if nothing unforeseen happens.
 type NextStep string
 
 const (
@@ -130,7 +130,7 @@ const (
 	NextNothing NextStep = "nothing" // the glidein is over
 )
 
-// An Outlook is what becomes of a glidein next, and by which rule.
+// An Outlook predicts the next change of a glidein and names the rule that causes it.
 type Outlook struct {
 	Next    NextStep  `json:"next"`
 	Attempt int       `json:"attempt,omitempty"` // of which one
@@ -159,7 +159,7 @@ func (g Glidein) Losses() string {
 // CPUsOf is how many cpus the workers sum to that an attempt has or will have.
 func (g Glidein) CPUsOf(a Job) int { return max(0, g.Hosts-len(a.Lost)) * g.CPUs }
 
-// Host is what each of its hosts offers. How much disk that is, only the host itself knows.
+// Host returns the resources of each host. Disk is Unlimited, because only the host can measure it.
 func (g Glidein) Host() Resources {
 	return Resources{CPUs: g.CPUs, MemoryMiB: g.MemoryMiB, GPUs: g.GPUs, DiskMiB: Unlimited}
 }

@@ -21,8 +21,8 @@ const (
 	ObjectToken    = "token"
 )
 
-// An Entry is one line of an object's history: what changed, when, and who asked for it. A rule returns the entries of
-// what it changes without ID, At and Actor: those are for whoever records them.
+// An Entry is one line of an object's history: what changed, when, and who asked for it. A rule returns
+// the entries for its changes without ID, At and Actor, which the store fills in.
 type Entry struct {
 	ID     int64     `json:"id"`
 	At     time.Time `json:"at"`

@@ -85,8 +85,8 @@ func (h Hold) Trial(now time.Time, live []Job) (why string, until time.Time) {
 	return fmt.Sprintf(said, h.Why, trial.Glidein), until
 }
 
-// Tells reports whether an ended attempt says something of its site. One does not that somebody wanted to end, that
-// was refused for good, which is for what was asked, or that was refused for a while, which is for who asked.
+// Tells reports whether the end of an attempt is evidence about its site. It is not if a user ended the attempt, if the
+// site refused the request for good, which is due to the request, or for a while, which is due to the account.
 func (j Job) Tells() bool {
 	switch j.Outcome {
 	case OutcomeExpired, OutcomeLost, OutcomePreempted, OutcomeIdle:

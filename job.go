@@ -235,7 +235,8 @@ func (j Job) NoteWorkers(n int, now time.Time) (Job, []Entry, error) {
 	return j, []Entry{j.entry("workers", fmt.Sprintf("%d registered", n))}, nil
 }
 
-// LoseHost notes that a live attempt of so many hosts goes on without one of them. What is known may be said again.
+// LoseHost records that a live attempt, which had the given number of hosts, continues without one of them. Reporting
+// the same host again changes nothing.
 func (j Job) LoseHost(l LostHost, hosts int, now time.Time) (Job, []Entry, error) {
 	switch {
 	case !j.Live():

@@ -36,7 +36,7 @@ type Mirror struct {
 	UpdatedAt time.Time    `json:"updated_at"`
 }
 
-// MirrorHealth is what was measured of a mirror, the past counting less and less: half after a
+// MirrorHealth holds the measurements of a mirror. Their weight decreases with age: it halves with each
 // HealthHalfLife. The zero value is a mirror that was never tried.
 type MirrorHealth struct {
 	Successes  float64   `json:"successes"` // transfers that gave the right bytes
@@ -48,7 +48,7 @@ type MirrorHealth struct {
 // HealthHalfLife is how long it takes until what was measured counts half.
 const HealthHalfLife = 24 * time.Hour
 
-// What is assumed of a mirror that was never tried: one success and one failure at this speed. The first
+// Assumptions about a mirror that was never tried: one success and one failure at this speed. The first
 // measurement counts as much.
 const (
 	priorTries     = 1.0
@@ -70,7 +70,7 @@ func (h MirrorHealth) After(ok bool, bytes int64, took time.Duration, now time.T
 	return h
 }
 
-// weight is what the past counts at now.
+// weight returns the weight of the earlier measurements at now.
 func (h MirrorHealth) weight(now time.Time) float64 {
 	age := max(now.Sub(h.MeasuredAt), 0) // clocks are set back
 	return math.Exp2(-age.Hours() / HealthHalfLife.Hours())

@@ -19,8 +19,8 @@ const (
 // ProfileStates lists all states in their order of life.
 var ProfileStates = []ProfileState{ProfileReady, ProfileDeleted}
 
-// A Profile is what tasks of each kind took, as it was measured, under a name that is one of its owner's. It was made
-// of its Sources, and grows with what is merged into it.
+// A Profile holds measurements of each kind of task: what executions took. Its name is unique among its owner's
+// profiles. It was made from its Sources, and grows with each profile that is merged into it.
 type Profile struct {
 	ID        ProfileID       `json:"id"`
 	Name      string          `json:"name"`

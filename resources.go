@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Resources are what a task needs of one host, or what a host has to offer. It is one vector from the workflow over
-// the matching to the plan, so that nothing is planned that the matching would refuse.
+// Resources are the needs of a task on one host, or the supply of a host. Workflow, matching and plan share this type,
+// so that a plan contains nothing that the matching would refuse.
 type Resources struct {
 	CPUs      int `json:"cpus"`
 	MemoryMiB int `json:"memory_mib,omitempty"`

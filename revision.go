@@ -16,7 +16,7 @@ type Revision struct {
 	RevisionText
 }
 
-// A RevisionText is what a revision says.
+// A RevisionText is the explanation of a revision for people.
 type RevisionText struct {
 	Reasons []string      `json:"reasons"`
 	Limits  []string      `json:"limits,omitempty"` // that cut what would have been added
@@ -29,7 +29,7 @@ type RevisionText struct {
 	Cost     string  `json:"predicted_cost"`  // of all pilots of the plan
 }
 
-// Why is what the revision was made for, and what cut it, for people.
+// Why returns the reasons for the revision, and the limits that cut it, for people.
 func (r RevisionText) Why() []string {
 	if len(r.Limits) == 0 {
 		return r.Reasons

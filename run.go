@@ -53,7 +53,7 @@ type RunOptions struct {
 	Open           bool    `json:"open,omitempty"`         // it has no workflow: tasks are added while it goes on
 }
 
-// How tasks get their inputs. What a task lists among its outputs, too, it gets as a copy in any case.
+// How tasks get their inputs. A file that is also an output of the task is always copied.
 const (
 	LinkInputs = "link" // links to the run's files, which cost nothing; the default, also if it is empty
 	CopyInputs = "copy" // copies of their own, which they may change
@@ -112,7 +112,7 @@ type RunReport struct {
 	LargerRetries  int     `json:"larger_retries,omitempty"` // of these, with more memory
 	MemoryKills    int     `json:"memory_kills,omitempty"`   // attempts that used more memory than they may have
 	WaitForWorkers Seconds `json:"wait_for_workers_s"`       // creation of the run to its first task's start
-	// What the cluster takes beside the tasks, typically; absent for too few of them.
+	// Typical overheads of the cluster; absent if too few tasks were measured.
 	Hop       Seconds        `json:"hop_s,omitempty"`   // from the last parent's end to the start on a free worker
 	Hops      int            `json:"hops,omitempty"`    // tasks that it rests on
 	Reuse     Seconds        `json:"reuse_s,omitempty"` // from a task's end to the start, there, of one that waited
@@ -120,7 +120,7 @@ type RunReport struct {
 	PeakRate  float64        `json:"peak_starts_per_s,omitempty"`
 	Transfers []SiteTransfer `json:"transfers,omitempty"` // where workers do not see the run's directory
 
-	// What tasks did that they should not.
+	// Misbehaviour of tasks.
 	OverCPUs      []OverCPUs     `json:"over_cpus,omitempty"`      // by transformation
 	ChangedInputs []ChangedInput `json:"changed_inputs,omitempty"` // the first of them
 }
@@ -134,8 +134,8 @@ type OverCPUs struct {
 	Task           string  `json:"task"`   // that one
 }
 
-// A ChangedInput is a file that a task changed in place although it is no output of it: other tasks, and the task's own
-// retry, read something else than they would have.
+// A ChangedInput is a file that a task changed in place although it is not among the task's outputs: other tasks, and a
+// retry of the same task, read the changed file.
 type ChangedInput struct {
 	Task string `json:"task"`
 	File string `json:"file"`
@@ -169,7 +169,7 @@ type Run struct {
 	EndedAt     time.Time         `json:"ended_at,omitzero"`
 	UpdatedAt   time.Time         `json:"updated_at"`
 
-	ExpectedEnd time.Time `json:"expected_end,omitzero"` // of one that goes on; zero: nobody knows. It is not stored
+	ExpectedEnd time.Time `json:"expected_end,omitzero"` // of one that goes on; zero: unknown. It is not stored
 	Open        bool      `json:"open,omitempty"`        // tasks may be added to it now. It is not stored
 	Unreachable *Outage   `json:"unreachable,omitempty"` // of its cluster's workers; nil: none is. It is not stored
 }

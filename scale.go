@@ -15,10 +15,10 @@ type Scale struct {
 	Sites       []string  `json:"sites"`      // names, in the order in which they are asked
 	SiteIDs     []SiteID  `json:"site_ids"`   // of the same sites
 	Min         int       `json:"min_cpus"`   // kept even when nothing waits
-	Max         int       `json:"max_cpus"`   // never more are held, whoever asked for them
+	Max         int       `json:"max_cpus"`   // never more are held, including those from other requests
 	CPUs        int       `json:"cpus"`       // of each worker
 	Walltime    Seconds   `json:"walltime_s"` // of each worker
-	Idle        Seconds   `json:"idle_s"`     // a worker above the minimum leaves after so long without work
+	Idle        Seconds   `json:"idle_s"`     // a worker above the minimum leaves after this time without work
 	Report      string    `json:"report"`     // what the last look found, and what was done about it
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"` // of the report

@@ -43,7 +43,7 @@ const (
 	SiteForget   SiteMove = "forget"
 )
 
-// A Platform is what worker packages are chosen by.
+// A Platform selects the worker package for a site.
 type Platform struct {
 	OS   string `json:"os"`   // linux
 	Arch string `json:"arch"` // x86_64, aarch64: as uname -m says
@@ -75,27 +75,27 @@ type Site struct {
 	RelayTrouble string      `json:"relay_trouble,omitempty"` // why the relay for pilots there does not run
 	Avoided      []BadNode   `json:"avoided_nodes,omitempty"` // by attempts of one host; those of many may avoid fewer
 
-	// Credentials are those by which corrald is logged in there. They are read anew by whoever tells of the site, and
-	// never stored.
+	// Credentials are those by which corrald is logged in there. They are read again for each answer about the site,
+	// and never stored.
 	Credentials []credential.Credential `json:"credentials,omitempty"`
 }
 
-// BatchOptions are what a batch system may be told of a pilot beside its shape, in words of its own.
+// BatchOptions are passed to the batch system with a pilot's shape; the batch system defines their values.
 type BatchOptions struct {
 	Queue       string   `json:"queue,omitempty"` // Slurm: partition
 	Account     string   `json:"account,omitempty"`
 	QOS         string   `json:"qos,omitempty"`
 	Constraint  string   `json:"constraint,omitempty"`
-	SiteOptions []string `json:"site_options,omitempty"` // lines handed on as they are
+	SiteOptions []string `json:"site_options,omitempty"` // lines passed on verbatim
 }
 
-// SiteLimits are what an administrator allows Corral at a site; 0 means no limit.
+// SiteLimits bound Corral's use of a site, as set by an administrator; 0 means no limit.
 type SiteLimits struct {
 	MaxQueued  int `json:"max_queued,omitempty"`  // attempts that wait in the batch system
 	MaxRunning int `json:"max_running,omitempty"` // attempts that wait or run: each that waits may start at any time
 }
 
-// SiteTerms are what a site charges, and how much may be spent there, in the words of package cost.
+// SiteTerms state a site's prices and how much may be spent there, in the notation of package cost.
 type SiteTerms struct {
 	Price   string `json:"price,omitempty"`   // AMOUNT/PER, such as 0.04USD/cpu-hour; empty: 1ch/cpu-hour
 	Billing string `json:"billing,omitempty"` // 1h, 1m, 1s, 10m-minimum; empty: the time that is held
@@ -104,7 +104,7 @@ type SiteTerms struct {
 	Allocation string `json:"allocation,omitempty"`
 }
 
-// SiteTrouble is what keeps corrald from a site. Pilots there go on, and nothing fails for it.
+// SiteTrouble describes why corrald cannot use a site. Pilots there continue; nothing fails because of it.
 type SiteTrouble struct {
 	LoginNeeded bool      `json:"login_needed,omitempty"` // a person must log in: corral site login
 	Why         string    `json:"why"`
@@ -122,7 +122,7 @@ func (t SiteTrouble) InShort() string {
 	return ""
 }
 
-// Lack is what keeps the next attempts from a site: its trouble, in words for the people who wait for them.
+// Lack returns the site's trouble as the reason for which the next attempts wait, in words for people.
 func (s Site) Lack() Lack {
 	switch {
 	case s.Trouble.Why == "":
@@ -138,7 +138,7 @@ func (s *Site) Install(platform Platform, name, digest string) {
 	s.Platform, s.Package, s.PackageDigest = platform, name, digest
 }
 
-// SiteFacts are what a probe found at a site.
+// SiteFacts are the findings of a probe at a site.
 type SiteFacts struct {
 	At        time.Time   `json:"at"`
 	Batch     string      `json:"batch"` // with its version: slurm 22.05.8
@@ -165,7 +165,7 @@ type Maintenance struct {
 	To    time.Time `json:"to"`
 }
 
-// An Allowance is what the batch system lets an account use in all, and what it has used, by whomever.
+// An Allowance is the total that the batch system lets an account use, and the use so far by all its users.
 type Allowance struct {
 	Account    string `json:"account"`
 	CPUMinutes int64  `json:"cpu_minutes"`
@@ -188,7 +188,7 @@ type SiteQueue struct {
 	MemoryMiB   int     `json:"memory_mib,omitempty"` // of its largest node
 	GPUs        int     `json:"gpus,omitempty"`       // of its largest node
 
-	// CPUMemoryMiB is what each cpu comes with where nothing else is asked for; any of the queue's nodes has it.
+	// CPUMemoryMiB is the memory of each cpu unless a job asks for more or less; any of the queue's nodes has it.
 	CPUMemoryMiB int `json:"cpu_memory_mib,omitempty"`
 }
 
@@ -246,8 +246,8 @@ func (s Site) Explain(j Job, now time.Time) (_ Site, ok bool) {
 	return s, true
 }
 
-// NewGlidein returns g as it is recorded when it is asked for at the site, for a cluster: with its defaults, and NEW.
-// What is left to the caller is its ID. A Conflict error if the cluster is not READY or the site will never again
+// NewGlidein returns g as it is recorded when it is requested at the site, for a cluster: with its defaults, and NEW.
+// The caller sets its ID. A Conflict error if the cluster is not READY or the site will never again
 // take a pilot; an Invalid one if the resubmission makes no sense.
 func (s Site) NewGlidein(c Cluster, g Glidein, now time.Time) (Glidein, error) {
 	if s.State.Closed() {

@@ -10,7 +10,7 @@ type Move[S, E ~string] struct {
 	Means string // what the move says happened, for docs/states.md
 }
 
-// A Table lists every legal move of one kind of object. What is not in it is refused.
+// A Table lists every legal move of one kind of object. All other moves are refused.
 type Table[S, E ~string] []Move[S, E]
 
 // Next returns the state that event leads to from state from, or a Conflict error.
@@ -35,7 +35,7 @@ var SiteMoves = Table[SiteState, SiteMove]{
 	{[]SiteState{SiteExiting}, SiteEmptied, SiteRemoving, "the last glidein is gone; the cleanup job was asked for"},
 	{[]SiteState{SiteRemoving}, SiteUnstaged, SiteDeleted, "the cleanup job removed everything"},
 	{[]SiteState{SiteNew, SiteStaging, SiteReady, SiteExiting, SiteRemoving, SiteFailed}, SiteForget, SiteDeleted,
-		"forced removal: the record goes, what the site still keeps is listed as left behind"},
+		"forced removal: the record is deleted, and what the site still keeps is listed as left behind"},
 }
 
 // ClusterMoves is the life of a cluster. An embedded one takes only remove and removed, at once.

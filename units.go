@@ -24,8 +24,8 @@ func (d Seconds) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, s, 'f', -1, 64), nil
 }
 
-// UnmarshalJSON reads a finite number of seconds that fits a time.Duration, to the microsecond: what
-// MarshalJSON wrote comes back as it was, in spite of the binary fractions on the way.
+// UnmarshalJSON reads a finite number of seconds that fits a time.Duration, to the microsecond. It
+// restores exactly the value that MarshalJSON wrote, in spite of the binary fractions on the way.
 func (d *Seconds) UnmarshalJSON(b []byte) error {
 	var s float64
 	if err := json.Unmarshal(b, &s); err != nil {

@@ -1,5 +1,5 @@
 // Package condor speaks HTCondor's languages: submit descriptions, configuration, tokens and command lines; its
-// sub-packages speak ClassAds and event logs. It runs a personal pool as an ordinary user and knows nothing of Corral.
+// sub-packages speak ClassAds and event logs. It runs a personal pool as an ordinary user and is independent of Corral.
 //
 // Vocabulary. A release is a folder with HTCondor's bin, sbin, libexec and lib. A [Pool] is a folder with
 // the configuration, queue and logs of one personal pool, whose daemons (master, shared port, collector,
@@ -18,5 +18,5 @@
 // it, and glideinlog.go follows what its daemons write. Jobs: tools.go runs the commands, and submit.go describes what
 // they submit.
 //
-// What was met with the real programs, and the test of each, is in docs/condor-traps.md.
+// docs/condor-traps.md lists the surprises of the real programs, with the test of each.
 package condor

@@ -12,14 +12,14 @@
 // A Job (package execution) is what is dispatched: one task, or several that run one after the other. It is queued
 // until a worker with enough free cpus, memory and time takes it; then the worker holds it, waiting (prefetched) or
 // running, until each of its tasks has a Result or the worker hands it back. A worker is known by its id and by its
-// instance, which changes when its process is started again. Jobs belong to runs; a run's Sink is told of everything
-// that happens to them and keeps the journal.
+// instance, which changes when its process is started again. Jobs belong to runs; a run's Sink receives all their
+// events and keeps the journal.
 //
-// The invariant: a job that was submitted ends in exactly one way that its sink is told of, with results for its tasks
-// or by being returned, and no two workers ever run it at the same time. The lease keeps that true when connections
-// break: a worker that has had no answer for a lease kills its tasks and publishes nothing more, and only a margin
-// later does the dispatcher give its jobs back. A worker that is stopped cannot do that: its supervisor must kill it,
-// with its tasks, within that time.
+// The invariant: a submitted job ends in exactly one way, which is reported to its sink: with results for its tasks or
+// by being returned, and no two workers ever run it at the same time. The lease keeps that true when connections break:
+// a worker that has had no answer for a lease kills its tasks and publishes nothing more, and only a margin later does
+// the dispatcher give its jobs back. A worker that is stopped cannot do that: its supervisor must kill it, with its
+// tasks, within that time.
 //
 // A run's directory is one that its workers see. Where a worker does not see it, the files of each job travel: the
 // worker fetches the inputs, and delivers what the tasks leave, over connections of their own (couriers) that carry

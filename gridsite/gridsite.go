@@ -7,11 +7,11 @@
 //
 // Above this package a site is an Access: a Head and its batch systems. These here are made of a Conn and a directory,
 // so each transport goes with each dialect; a batch service that is reached in another way needs no Conn. Every job
-// carries a tag, which is ours and unique; the site has its own id for it. Backends joins the parts; whoever wires it
-// decides which there are. gridsitetest holds the tests that every combination passes.
+// carries a tag, which is ours and unique; the site has its own id for it. Backends joins the parts; the
+// program that builds it chooses them. gridsitetest holds the tests that every combination passes.
 //
-// The one invariant: "it refused" and "we do not know" are different results. What may have happened at the site is
-// looked up by its tag, never guessed, and never simply done again.
+// The one invariant: "it refused" and "we do not know" are different results. After an unknown result the job
+// is looked up by its tag; nothing is guessed or simply repeated.
 //
 // How often to ask, when to retry and what an end means is decided elsewhere.
 package gridsite

@@ -6,7 +6,7 @@
 // each file. Its name is what-version-arch-os-libc: corral-pilot-0.1.0-x86_64-linux-static. Its
 // identity is the digest of the archive.
 //
-// Programs that bring their own libc name their loader by its absolute path, which nobody knows before
+// Programs that bring their own libc name their loader by its absolute path, which is not known before
 // the package is unpacked: the manifest says where in a program a path is to be written.
 //
 // Invariant: nothing is taken from an archive before the archive's digest has been checked, and a

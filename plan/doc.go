@@ -10,6 +10,6 @@
 //	Ready    its workers are expected in the cluster: Start plus the site's overhead
 //	End      it is released, or its walltime ends: what is held, and paid for, is Start to End
 //
-// The one invariant: a plan stands for itself. Whoever has it and the problem can check it without knowing how it was
+// The one invariant: a plan stands for itself. It can be checked with the problem alone, without knowing how it was
 // made, which is why it carries a witness: a schedule with a place and a time for each task.
 package plan

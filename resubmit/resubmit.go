@@ -2,9 +2,9 @@
 //
 // It is plain logic: a policy, the results of the attempts so far, and now go in; a verdict comes
 // out. Only an attempt that expired (its walltime was over) counts for the policy. One that was lost
-// or failed in a way that may pass follows the retries, with back-off. One that the site refused for
-// who asked, and not for what, is asked for again after a pause, as often as that takes. Everything else ends the
-// glidein: an idle pilot must not come back, or an empty cluster becomes a submission storm.
+// or failed in a way that may pass follows the retries, with back-off. One that the site refused because
+// of the account, and not of the request, is asked for again after a pause, as often as that takes. Everything else
+// ends the glidein: an idle pilot must not come back, or an empty cluster becomes a submission storm.
 //
 // The rule is that of the original system (Juve 2012, §2.7.2) with its off-by-one made plain: a limit
 // of N means N resubmissions, N+1 submissions in all.

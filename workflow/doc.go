@@ -1,6 +1,6 @@
 // Package workflow is a workflow as Corral sees it, whatever file it comes from: tasks with their commands, files,
-// needs and estimates, and the graph between them. It does no I/O and knows no format; the packages below it read and
-// write files, and workflow/formats is where to ask for any of them.
+// needs and estimates, and the graph between them. It does no I/O and is independent of formats; the packages below it
+// read and write files, and workflow/formats is where to ask for any of them.
 //
 // A task's name is its transformation, the program or step that many tasks have in common; its id is its own. A file id
 // is a path below the run's data directory. An own input is a file that some task reads and no task writes: it is taken

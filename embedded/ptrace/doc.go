@@ -1,6 +1,6 @@
 // Package ptrace runs a command and watches all of its processes, as a debugger does but without stopping them for
-// longer than it takes to note what happened: by ptrace(2), which needs no privileges over one's own processes. What it
-// noted is a trace.Trace.
+// longer than it takes to note what happened: by ptrace(2), which needs no privileges over one's own processes. The
+// result is a trace.Trace.
 //
 // There are two modes. In mode processes a process stops when it starts, forks, executes a program and ends: some five
 // times. Everything else is read from /proc at its end, when the kernel's counters are complete. In mode io it also
@@ -24,11 +24,11 @@
 //
 // # What is exact, and what is not
 //
-// Processes and threads are counted as the kernel tells of them, in whichever order it does: a child may be seen before
-// its parent has told of it, or be killed before it is seen at all (tree.go). Bytes are those that calls returned.
-// Where a descriptor leads is looked up when a call begins, so descriptors that were duplicated, inherited, received or
-// closed need no accounting; only a thread that replaces a descriptor in the microseconds between, while another uses
-// it, has bytes booked to the wrong file. What moves bytes by other ways is counted as calls (calls.go).
+// Processes and threads are counted as the kernel reports them, in any order: a child may be seen before its parent has
+// reported it, or be killed before it is seen at all (tree.go). Bytes are those that calls returned. Where a descriptor
+// leads is looked up when a call begins, so descriptors that were duplicated, inherited, received or closed need no
+// accounting; only a thread that replaces a descriptor in the microseconds between, while another uses it, has bytes
+// booked to the wrong file. Calls that move bytes in other ways are only counted (calls.go).
 //
 // It is not a sandbox: a program sees that it is traced, cannot trace its own children, and does not get the rights of
 // set-user-ID programs unless the tracer is root. These are the kernel's rules.

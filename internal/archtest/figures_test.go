@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// minComments is the share of the production code's lines that hold a comment, in percent: below it, too much of how
-// things work, and why, is to be guessed.
+// minComments is the minimum share of lines of production code that hold a comment, in percent. Below it, readers have to
+// guess too much of how things work, and why.
 const minComments = 15
 
 // A figure counts the lines of some files.

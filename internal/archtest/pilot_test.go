@@ -28,7 +28,7 @@ var notInPilot = map[string]string{
 	module + "/internal/store": "it stores nothing",
 }
 
-// notInShim lists what takes time when the shim's program starts, and it has no use for.
+// notInShim lists packages that would slow the start of the shim's program and that it does not use.
 var notInShim = map[string]string{
 	"github.com/urfave/cli": "its options are Slurm's", "gopkg.in/yaml": "it reads none", "modernc.org/sqlite": "it stores nothing",
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// seesAll are the packages that may open a transaction that sees the rows of all owners, and for what. Whatever else
-// works in the background opens one for the owner that it works for (store.Owner).
+// seesAll lists the packages that may open a transaction that sees the rows of all owners, with the reasons. Other
+// background work opens a transaction for one owner (store.Owner).
 var seesAll = map[string]string{
 	"cmd/corrald":                "retention",
 	"internal/condor/condorpool": "finds the clusters whose pools it keeps",
@@ -25,8 +25,8 @@ var seesAll = map[string]string{
 	"internal/store":             "is what opens them",
 }
 
-// TestFewSeeTheRowsOfAllOwners: background work that sees all owners' rows resolves a name, sooner or later, to another
-// owner's object.
+// TestFewSeeTheRowsOfAllOwners: background work that sees the rows of all owners will sooner or later resolve a name to
+// another owner's object.
 func TestFewSeeTheRowsOfAllOwners(t *testing.T) {
 	used := map[string]bool{}
 	for _, f := range source(t, production) {

@@ -17,8 +17,8 @@
 //	bound.go      a number of cpus that no plan can do without (energy.go, packing.go), and
 //	narrow.go     the search for the fewest cpus that meet a deadline, beginning at the bound
 //
-// What it is not: the schedule in a plan is a witness that its pilots suffice. It is not what will happen: tasks are
-// matched to workers when they are ready, by the same priorities, and take as long as they take.
+// The schedule in a plan is a witness that its pilots suffice. It is not a forecast: tasks are matched to workers when
+// they are ready, by the same priorities, and take as long as they take.
 //
 // Every plan passes plan/validator before it is returned, which shares no code with this package.
 package planner

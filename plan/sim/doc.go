@@ -7,8 +7,8 @@
 //
 // How long a pilot waits in the queue of a batch system may be drawn, or is decided by package plan/sim/queue.
 //
-// What is left to it is what production has around these rules: time (clock), the driver of a run (run), the books of
-// the dispatcher (cluster), workers (member), batch systems (site) and supervisors of pilots (pilot). It is a
+// The package itself replaces production's surroundings of these rules: time (clock), the driver of a run (run), the
+// books of the dispatcher (cluster), workers (member), batch systems (site) and supervisors of pilots (pilot). It is a
 // discrete-event simulation: a heap of events, each of which may plan others. A Scenario says what there is and what
 // chance does; Run plays it and returns a Trace, in the form of a real run's journal, with what the pilots held.
 //
@@ -18,12 +18,12 @@
 // cpus left and no maintenance is in its walltime. Its workers register after the site's overhead. It stays until its
 // walltime ends, less what production keeps of it; until it has been idle for as long as it may be; until it is asked
 // to go; or until it fails. A task takes what Runtime says, times the speed of its host, and fails where Failures say
-// so. Each start costs the cluster's hop: a job takes so long to reach a worker that is free. If the cluster can use a
+// so. Each start costs the cluster's hop: the time that a job takes to reach a free worker. If the cluster can use a
 // worker again sooner, the last part of it is that time, and the first is the job's way into the queue. Starts are no
 // more frequent than the cluster's rate.
 //
-// Everything happens at whole milliseconds. What happens at the same instant happens in the order in which it was
-// planned; in reality that is chance.
+// Everything happens at whole milliseconds. Events of the same instant happen in the order in which they were planned;
+// in reality that is chance.
 //
 // Production looks at its clocks many times a second, in vain nearly always. Here what a look would see is known
 // beforehand (matching.Slot.Restless, reconcile.Due, run.worthALook), and others are left out. That is what makes a run

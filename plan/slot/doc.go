@@ -1,10 +1,10 @@
-// Package slot is what a site offers of its processors: so many of them, from an instant on, for a time, at a price. A
+// Package slot models a site's offers of processors: a number of them, from an instant on, for a time, at a price. A
 // workflow that takes slots beforehand waits in no queue between its tasks.
 //
-// The words are those of Singh (An end-to-end framework for provisioning based resource and application management,
-// PhD thesis, University of Southern California, 2008, chapters 3 and 4). A slot is divisible if a part of it may be
-// taken, and extensible if it may be held beyond its end: nothing is planned behind it. A piece is what is taken of a
-// slot. A site advertises slots in which nobody else has planned anything, so whoever takes one delays nobody.
+// The words are those of Singh (An end-to-end framework for provisioning based resource and application management, PhD
+// thesis, University of Southern California, 2008, chapters 3 and 4). A slot is divisible if a part of it may be taken,
+// and extensible if it may be held beyond its end: nothing is planned behind it. A piece is the part of a slot that is
+// taken. A site advertises slots in which nothing else is planned, so taking one delays no other user.
 //
 //	slot.go   a slot, what may be taken of it, and what that costs (equations 1 and 2, table 1)
 //	list.go   free slots in the order of time: the earliest start of a task, and what is left of the slots that it
@@ -15,7 +15,7 @@
 //
 // Processors in a list are pinned: a task keeps the same ones of the same slots to its end, and slots that overlap in
 // time are put on top of each other, never behind each other. A profile that counts free processors (plan/availability)
-// knows no such thing, and may have an earlier start.
+// has no such rule, and may have an earlier start.
 //
 // The one invariant: what is free and what is taken never overlap, and together they are the slots that a list began
 // with. There is no clock here: all times count from the same instant, which is the caller's.

@@ -1,12 +1,12 @@
 // Package profile says what tasks are like: how long those of one transformation run, what they need and how much
 // that varies, learned from tasks that were measured; and it estimates tasks that have not run yet.
 //
-// A Sample is what one successful execution of a task was measured to take. Failed attempts are the caller's to leave
-// out: their numbers say nothing about the task. A Profile summarises samples by transformation (the program or step
-// that many tasks have in common), and by level in the workflow where the levels of a transformation differ. Each of
-// these is a Class, with count, mean, standard deviation and extremes of every Metric, and with a bounded set of the
-// samples themselves for quantiles and models. An Estimator fits one Model to each class, and Findings tell what is
-// odd about a class, such as reading its input several times over.
+// A Sample holds the measured use of one successful execution of a task. Failed attempts are the caller's to leave out:
+// their numbers say nothing about the task. A Profile summarises samples by transformation (the program or step that
+// many tasks have in common), and by level in the workflow where the levels of a transformation differ. Each of these
+// is a Class, with count, mean, standard deviation and extremes of every Metric, and with a bounded set of the samples
+// themselves for quantiles and models. An Estimator fits one Model to each class, and Findings tell what is odd about a
+// class, such as reading its input several times over.
 //
 // The definitions are those of Juve 2012, chapter 5: runtime from the start of the first process to the end of the
 // last; bytes read and written summed over processes; memory as the peak; utilization as cpu time over runtime, which
@@ -19,7 +19,7 @@
 // the profiles of each, up to rounding, because statistics add up, and because the samples that are kept are chosen
 // by a hash of run and task.
 //
-// What it is not: it measures nothing, it reads no clock, and it knows no machine. How much faster one type of host is
-// than another it learns from transformations that ran on both (Speeds). It draws no random numbers: who wants an
-// outcome brings a number from 0 to 1 (Estimate.Draw).
+// It measures nothing, reads no clock, and has no data about machines. It learns how much faster one type of host is
+// than another from transformations that ran on both (Speeds). It draws no random numbers: a caller that wants an
+// outcome passes a number from 0 to 1 (Estimate.Draw).
 package profile

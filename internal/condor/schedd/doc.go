@@ -1,9 +1,9 @@
 // Package schedd is a run.Queue on an HTCondor schedd.
 //
 // A job of a run becomes one HTCondor job. Its key is a digest of its tasks and their attempts: by the key corrald
-// recognizes the job after a restart, whatever number the schedd has given it. What travels with a job is a parcel
-// (see package parcel) in D/jobs/KEY; on the worker the pilot binary is its executor. Config.Dir/RUN holds the run's
-// event log and its note, which says under what name the schedd knows the run.
+// recognizes the job after a restart, whatever number the schedd has given it. A job travels with a parcel (see package
+// parcel) in D/jobs/KEY; on the worker the pilot binary is its executor. Config.Dir/RUN holds the run's event log and
+// its note, which says under what name the schedd knows the run.
 //
 // # Promises
 //

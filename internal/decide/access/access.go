@@ -1,18 +1,18 @@
-// Package access decides who may do what. It is pure: it knows no request and no database, and the time is an argument.
+// Package access decides who may do what. It is pure: it sees no request and no database, and the time is an argument.
 //
-// A Caller is who asks, an Operation what is asked for, an Object what it is about; Allows joins the three to a
-// Verdict. A Caller comes from a token (Of), or is Local: whoever may open corrald's own socket, which is the user as
-// whom it runs. The rules, in the order in which they are asked:
+// A Caller performs an Operation on an Object; Allows turns the three into a Verdict. A Caller comes from a token (Of),
+// or is Local: the user as whom corrald runs, who alone may open its socket. The rules, in the order in which they are
+// applied:
 //
 //  1. health and the contract are everybody's; all else wants a caller;
-//  2. a token with scopes does nothing outside of them, whoever's it is;
+//  2. a token with scopes does nothing outside of them, even an administrator's;
 //  3. an administrator may do all the rest;
-//  4. a user may do everything with objects of their own, and is told of no others: to them those are not there;
+//  4. a user may do everything with objects of their own, and sees no others: they appear not to exist;
 //  5. packages and mirrors are shared: users read them, and change them only if that was granted;
 //  6. what is in no table here is the administrators': a route that somebody adds is closed until it has a line.
 //
 // The effects are elsewhere: internal/service/central finds out who asks, internal/store shows a transaction only what
-// its caller sees, internal/service/rest answers. What a request may say of corrald's own host is in host.go.
+// its caller sees, internal/service/rest answers. host.go bounds what a request may name on corrald's own host.
 package access
 
 import (

@@ -1,8 +1,8 @@
-// Package hedging decides which of two glideins goes that are asked for at two sites for the same work, and which of
-// them a revision of their plan counts on.
+// Package hedging decides which of two glideins, requested at two sites for the same work, is withdrawn, and on which
+// of them a revision of their plan counts.
 //
-// What tells a pair is a label, which the store keeps as it keeps the pilot's number: nothing else about a glidein is
-// different, and whoever looks at one sees what it is. A decision is made again from the store whenever a glidein has
+// A label marks a pair; the store keeps it like the pilot's number. Nothing else about such a glidein is different, and
+// its label shows every reader that it hedges. A decision is made again from the store whenever a glidein has
 // changed, so that nothing is lost with a corrald that is killed between a worker's registration and the withdrawal.
 package hedging
 

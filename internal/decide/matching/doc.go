@@ -3,10 +3,10 @@
 // simulator may call it with virtual time, and both get the same decisions. Nothing here is safe for concurrent
 // use.
 //
-// A Job is what is matched: cpus, memory, gpus, disk, an estimate of its time, a priority. A Slot is a worker as the
-// matching sees it: what it has, what is believed to run on it, and what waits there. A Run is the jobs that
-// share a pace, which says how far their estimates can be believed. A Matcher holds the queue and the slots
-// that are open, and joins the two.
+// A Job states the needs to be matched: cpus, memory, gpus, disk, an estimate of its time, a priority. A Slot is a
+// worker as the matching sees it: what it has, what is believed to run on it, and what waits there. A Run is the jobs
+// that share a pace, which says how far their estimates can be believed. A Matcher holds the queue and the slots that
+// are open, and joins the two.
 //
 // # The rule
 //

@@ -4,7 +4,7 @@
 // longer: estimates count it as such, since to leave it out would make a slow queue look fast. Quantile is the estimate
 // itself, and Bound one that the true quantile hardly exceeds. In and Near choose the waits from which to estimate.
 //
-// Nothing here reads a clock or a store: whoever asks has the waits, and says when now is.
+// Nothing here reads a clock or a store: the caller passes the waits and the present time.
 package queueing
 
 import (

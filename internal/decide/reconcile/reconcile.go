@@ -5,7 +5,7 @@
 // called again on the same world with the same answer, so a crash between any two steps costs nothing
 // but the step. Due says until when Decide will say the same, unless something happens.
 //
-// What an action or an event does to the recorded world is not decided here: those rules belong to the nouns
+// The effects of an action or an event on the recorded world are not decided here: those rules belong to the nouns
 // of package corral. The store follows them in its transactions, and World.Apply in memory, so that a test or a
 // simulation can play whole lives of a site in microseconds; testdata/lives has some to read.
 //

@@ -1,17 +1,18 @@
 // Package usage adds up what pilots held and what became of it: core-hours by user, site and workflow.
 //
-// The words. Allocated is what batch systems gave pilots, whether or not it was used: cores times the time from a
-// pilot's start to its end. Used is what tasks took whose work counts: the last attempt at each. Lost is what ran and
-// had to run again: attempts that were cut off by their pilot's end, that vanished with their worker, or that failed
+// The words. Allocated time is that of pilots, whether or not it was used: cores times the time from a pilot's start to
+// its end. Used time is that of tasks whose work counts: the last attempt at each. Lost time is that of work that had
+// to run again: attempts that were cut off by their pilot's end, that vanished with their worker, or that failed
 // and were tried again. Idle is the rest.
 //
 // A site reports how long tasks took. So what is used and lost of an attempt is believed up to what the
 // attempt held by its own times and its own shape, which are the batch system's and corrald's; beyond that all of its
 // work is reduced in proportion.
 //
-// Whose they are. What tasks took belongs to the owner and the workflow of their run. What is idle belongs to whoever
-// asked for the pilot, and to the workflow of the plan that it was asked for, if one was; else to no workflow. So every
-// core-hour is in exactly one row, whatever rows are grouped by, and in each row allocated is used, idle and lost.
+// Whose they are. The time of tasks belongs to the owner and the workflow of their run. Idle time belongs to the user
+// who asked for the pilot, and to the workflow of the plan that it was asked for, if one was; else to no workflow. So
+// every core-hour is in exactly one row, whatever rows are grouped by, and in each row allocated is used, idle and
+// lost.
 //
 // The package is pure: the store reads Attempts and Work, both of which follow from stored times (the attempts' own,
 // and those in the journals of runs), and Sum adds them up. Nothing is counted while it happens.

@@ -1,10 +1,10 @@
 // Package input reads what others wrote: files that a person or a request names, what a site or a mirror sends. Such a
-// thing may be a device, a pipe that nobody writes to, a terabyte of holes, or a megabyte that unpacks to a terabyte.
+// thing may be a device, a pipe without a writer, a terabyte of holes, or a megabyte that unpacks to a terabyte.
 //
 // Memory and time are the two things that a hostile input takes, so there are two kinds of functions: ReadFile,
 // ReadAll and Limit bound bytes, and Open, Limit and Await bound time.
 //
-// Its one invariant: what is read through it ends, after a limit in bytes, with its context, or because it is no
+// Its one invariant: what is read through it ends, after a limit in bytes, with its context, or because it is not a
 // regular file, and says so in words that a person can be shown. Whose limit it is decides what it is.
 package input
 

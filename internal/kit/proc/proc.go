@@ -1,8 +1,7 @@
-// Package proc reads what /proc tells of the processes of this machine: how they descend from each other, and what
-// memory they have.
+// Package proc reads /proc: how the processes of this machine descend from each other, and what memory they have.
 //
-// To look at all of them takes some ten microseconds for each. What a process has of memory is told in two ways: the
-// resident set, which is cheap and counts what processes share once for each of them, and what is its alone, which the
+// Reading all of them takes some ten microseconds for each. There are two measures of a process's memory: the resident
+// set, which is cheap and counts shared memory once for each process that shares it, and the private memory, which the
 // kernel has to add up page by page.
 package proc
 

@@ -6,6 +6,6 @@
 //
 // The order is that of need. First goes what asks for new things: tokens (with the row, in one transaction), scales,
 // ensembles, plans. Then what uses pilots: runs. Then pilots, and when the last one is gone their sites, by the same
-// cleanup job as `corral site remove`, and their clusters. The ssh key goes last, since sites are reached by it. What
-// remains are records: runs with their directories, histories, what was used.
+// cleanup job as `corral site remove`, and their clusters. The ssh key is removed last, since sites are reached with
+// it. Records remain: runs with their directories, histories, what was used.
 package owners

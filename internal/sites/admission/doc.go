@@ -6,9 +6,9 @@
 // a site's relay (admit.go). So an attempt that was removed, or a pilot without the lease, is refused without any list
 // of its own.
 //
-// Clusters are what the rest of corrald sees of those who came in: the dispatchers of embedded clusters, the links of
-// all pilots, and the pools of HTCondor, which admit their workers themselves. What a cluster could run, with the
-// workers that glideins will still bring, is an offer (offer.go); runs read it to tell whether it is worth waiting.
+// Clusters give the rest of corrald access to admitted workers: the dispatchers of embedded clusters, the links of all
+// pilots, and the pools of HTCondor, which admit their workers themselves. The resources of a cluster, with the workers
+// that glideins will still bring, are an offer (offer.go); runs read it to tell whether it is worth waiting.
 //
 // The package asks nothing of sites. Whatever a pilot says of itself is text of a stranger, and is cut and cleaned
 // before it is recorded (hosts.go).

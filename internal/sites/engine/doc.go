@@ -20,6 +20,6 @@
 //
 // All of them belong to the loop's goroutine, so none has a lock. The loop reads the clock once for each step and hands
 // the time down: within a step everything happens at the same moment, which is what makes a part's decisions testable.
-// What the parts remember is a saving, never the truth: a corrald that starts again with empty parts reads the same
-// world from the store and does the same, at worst once more.
+// The memory of the parts saves work and is never the truth: a corrald that starts again with empty parts reads the
+// same world from the store and does the same, at worst once more.
 package engine

@@ -9,10 +9,10 @@
 //	keep.go      a loop for each ensemble
 //	carry.go     decisions, carried out
 //
-// Nothing hangs on whoever asked: what was decided is in the store before anything comes of it, in one transaction with
-// the glideins or the run, so that a corrald that is killed goes on where it was. The money that pilots have cost is
-// computed from the times of their attempts, at each look anew, so that no crash can lose a part of it or count one
-// twice.
+// An ensemble does not depend on the client that started it: each decision is in the store before it takes effect, in
+// one transaction with the glideins or the run, so that a corrald that was killed continues where it stopped. The cost
+// of pilots is computed from the times of their attempts, again at each look, so that no crash can lose a part of it or
+// count one twice.
 //
 // The budget is kept by exposure: a pilot that is told to go is counted until it has gone, and a step reckons with what
 // pilots cost until the next one's orders are carried out.

@@ -7,9 +7,9 @@
 //	WA-DPDS  DPDS that begins a workflow only if the money that is left pays for it
 //
 // In all of them a free machine takes a ready task of the workflow of the highest priority; those of others fill what
-// is left. That is the queue's business, whoever keeps it: here are the two decisions, as pure functions. Step is asked
-// about machines at each interval, Admit when the first task of a workflow is next. The simulator and a real run call
-// them alike.
+// is left. The keeper of the queue does that: here are the two decisions, as pure functions. Step is asked about
+// machines at each interval, Admit when the first task of a workflow is next. The simulator and a real run call them
+// alike.
 //
 // The published rules and ours differ in what Fixes names; each fix has its switch.
 package dpds

@@ -6,16 +6,16 @@
 // optimization, ICGA 1993) in the form that Singh uses (PhD thesis, University of Southern California, 2008, section
 // 4.5, equations 8 to 14): a chromosome is a bit for each slot; its rank is one more than the number of chromosomes
 // that dominate it; fitness falls with rank, and is shared among those that are close to each other; parents are drawn
-// in proportion to fitness, crossed at two points, and mutated. What was ever not dominated is kept in an archive,
-// which is the answer. The population itself forgets.
+// in proportion to fitness, crossed at two points, and mutated. An archive keeps every choice that was not dominated
+// when it was made; it is the answer. The population itself forgets.
 //
 //	search.go    the loop: evaluate side by side, archive, breed
 //	fitness.go   ranks, niches, shared fitness
 //	breed.go     selection, crossover, mutation
 //	front.go     the archive, and the choice from it by trade-off, deadline and budget
 //
-// What is not the thesis's: two chromosomes of the first population are given and not drawn, all slots and all that are
-// extensible, which random ones practically never are (Options.Published leaves them out); a choice in which the
+// Differences from the thesis: two chromosomes of the first population are given and not drawn, all slots and all that
+// are extensible, which random ones practically never are (Options.Published leaves them out); a choice in which the
 // workflow finds no place is dominated by each other one, and never archived; and of equal points one is kept.
 //
 // The one invariant: no member of a front dominates or equals another, and the same problem, options and seed give the

@@ -6,11 +6,11 @@
 // their upward ranks, each at the site whose slots have the earliest start for it. A task's processors are all of one
 // site. Between tasks of different sites data travels; within one it takes no time.
 //
-// The makespan counts from the instant of the offers. The cost is that of the slots that are used (slot.List): one
-// that was chosen and has no task costs nothing, and is no part of the plan.
+// The makespan counts from the instant of the offers. The cost is that of the slots that are used (slot.List): one that
+// was chosen and has no task costs nothing, and is not part of the plan.
 //
 // The one invariant: a task starts when its parents have ended and their data has come, on processors that were
 // offered and that no other task has. The same problem and choice give the same plan.
 //
-// What it is not: an optimum. Taking a slot away may make a schedule shorter, as with any list schedule.
+// The schedule is not an optimum. Taking a slot away may make it shorter, as with any list schedule.
 package slotted

@@ -10,5 +10,5 @@
 // task runs, is of no account. Package sim, which plays a single workflow on pilots by all rules of production, has
 // what is missing here. In exchange it takes less than a millisecond for a thousand tasks.
 //
-// What happens in the same instant is taken together, ends of tasks first. The same scenario has the same outcome.
+// Events of the same instant are taken together, ends of tasks first. The same scenario has the same outcome.
 package cloud

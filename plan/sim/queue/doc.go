@@ -1,5 +1,5 @@
-// Package queue is the queue of a batch system in virtual time: jobs come, wait, run and end on a machine of so many
-// processors, and a policy decides which starts when. So a wait follows from the load and from what is submitted.
+// Package queue is the queue of a batch system in virtual time: jobs come, wait, run and end on a machine with a fixed
+// number of processors, and a policy decides which starts when. So a wait follows from the load and the submissions.
 //
 // The words are those of the field (Feitelson, Rudolph and Schwiegelshohn, Parallel job scheduling: a status report,
 // JSSPP 2004). A job is rigid: it asks for a number of processors and a requested time, after which it is killed. Jobs

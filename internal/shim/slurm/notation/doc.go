@@ -2,8 +2,8 @@
 // lists of an array's tasks, ids of jobs, dependencies, signals, names of files with % in them, exit codes and the
 // #SBATCH lines of scripts.
 //
-// What it says no to, it says no to in one of two ways: an error whose words are Slurm's own, without a prefix, or an
-// *Unsupported, which names a thing that Slurm could do and Corral cannot. Nothing here knows what jobs there are.
+// It refuses input in one of two ways: with an error in Slurm's own words, without a prefix, or with an *Unsupported,
+// which names a feature of Slurm that Corral does not have. Nothing here depends on the jobs that exist.
 package notation
 
 import "fmt"

@@ -6,9 +6,9 @@
 // in the values expanded: $(name), $(name:default), some functions.
 //
 // Parse reads a description once; Each obeys it, for a node of a DAG with the node's macros, and calls for each job.
-// What the commands mean is left to the caller.
+// The caller interprets the commands.
 //
 // The one invariant: whatever a description says, the memory and time that it takes are bounded, by the limits of this
-// package and those of the caller. What obeying it takes is charged to the caller's Given.Left: the bytes of values and
-// of what they are made of, and a few for each statement, macro and item. It opens nothing itself.
+// package and those of the caller. The cost of obeying it is charged to the caller's Given.Left: the bytes of values
+// and of what they are made of, and a few for each statement, macro and item. It opens nothing itself.
 package submit
