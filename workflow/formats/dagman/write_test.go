@@ -36,10 +36,14 @@ func (f folder) create(name string) (io.WriteCloser, error) {
 	return &written{close: func(text string) { f[name] = text }}, nil
 }
 
-// dag is the name of the .dag in the folder.
+// dag is the name of the workflow's own .dag in the folder: the one that no other .dag names as its sub-DAG.
 func (f folder) dag() string {
 	for name := range f {
-		if strings.HasSuffix(name, ".dag") {
+		named := false
+		for other, text := range f {
+			named = named || other != name && slices.Contains(strings.Fields(text), name)
+		}
+		if strings.HasSuffix(name, ".dag") && !named {
 			return name
 		}
 	}
