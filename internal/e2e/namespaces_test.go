@@ -115,7 +115,7 @@ var makeForNode = sync.OnceValue(func() (m condorMade) {
 // doorProgram is internal/kit/netns/testdata/door, which the user nobody may run.
 var doorProgram = sync.OnceValues(func() (string, error) {
 	program := opened() + "/door"
-	cmd := exec.Command("go", "build", "-ldflags=-w", "-o", program, "github.com/corral-pilot/corral/internal/netns/testdata/door")
+	cmd := exec.Command("go", "build", "-ldflags=-w", "-o", program, "github.com/corral-pilot/corral/internal/kit/netns/testdata/door")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
