@@ -30,6 +30,7 @@ type stream struct {
 	pid    chan string   // the command's, once it has begun
 	stop   func() bool   // no longer ends it with its context
 	once   sync.Once
+	input  sync.Mutex    // held by a Write, and by the end of input: a channel of x/crypto cannot do both at once
 	heard  chan struct{} // closed once stderr has ended
 	ended  chan struct{} // closed once err is set
 	err    error
@@ -141,6 +142,20 @@ func (st *stream) await(name string, said *gridsite.Complaint) {
 
 func (st *stream) Read(p []byte) (int, error) { return st.out.Read(p) }
 
+func (st *stream) Write(p []byte) (int, error) {
+	st.input.Lock()
+	defer st.input.Unlock()
+	return st.channel.Write(p)
+}
+
+// endInput ends the command's input behind the Write in progress. One that the command does not read keeps it waiting
+// until the channel is closed, when the end no longer matters.
+func (st *stream) endInput() {
+	st.input.Lock()
+	defer st.input.Unlock()
+	_ = st.CloseWrite()
+}
+
 func (st *stream) Wait() error {
 	<-st.ended
 	return st.err
@@ -157,7 +172,7 @@ func (st *stream) Close() error {
 // the order to leave, then after lastWords by a kill. It runs once, whether the stream was closed or its context ended.
 func (st *stream) finish() {
 	st.once.Do(func() {
-		_ = st.CloseWrite()
+		go st.endInput()
 		select {
 		case <-st.ended:
 		case <-time.After(lastWords):
