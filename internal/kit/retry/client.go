@@ -16,10 +16,10 @@ import (
 
 // A client made by NewClient sends requests to corrald again that got no answer, or came too often.
 //
-// How long depends on who asks. Somebody who asks for the first time is told within seconds that nobody is there. Who
-// waits for something has heard of corrald before: its requests (Patiently) bear a minute of silence, also where the
-// socket is gone, which a corrald that ends in order removes. A request that changes something has a key, so that to
-// send it again is safe; whether it may have been done is what a Sending remembers.
+// How long depends on the request. The first request of a command fails within seconds if corrald does not answer. A
+// command that waits for something has reached corrald before: its requests (Patiently) tolerate a minute of silence,
+// also if the socket is gone, which a corrald that ends in order removes. A request that changes something has a key,
+// so that it can be sent again safely; a Sending remembers whether it may have been done.
 
 // A request is sent up to retries+1 times; the waits between sum to about three seconds. That is enough for a corrald
 // that is quickly started again, and little for somebody who asks one that is not there. Who waits for something has

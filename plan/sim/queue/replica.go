@@ -14,7 +14,7 @@ import (
 // A replica counts processors. It knows of no nodes, no memory and no features, and of no jobs that are not shown, so
 // it is optimistic: a job may wait where the count has room. It plans as Slurm's backfill does, each job in the order
 // of priority at the earliest time at which it fits by requested times (conservative backfilling). Jobs come that
-// nobody knows of yet, and others end early.
+// the queue does not show yet, and others end early.
 
 // unlimited is how long a job runs of which no limit is known.
 const unlimited = 365 * 24 * time.Hour
