@@ -46,41 +46,6 @@ func NewFrontier(g *Graph) *Frontier {
 	return f
 }
 
-// ResumeFrontier continues an execution in which the nodes of done succeeded and those of failed
-// failed for good, each in any order. It fails, naming the node, when that cannot have happened: a
-// node is both, does not exist, or has a parent that is not done.
-func ResumeFrontier(g *Graph, done, failed []int) (*Frontier, error) {
-	f := NewFrontier(g)
-	was := make(map[int]State, len(done)+len(failed))
-	for _, i := range done {
-		was[i] = Done
-	}
-	for _, i := range failed {
-		if was[i] == Done {
-			return nil, fmt.Errorf("resume: node %d is both done and failed", i)
-		}
-		was[i] = Failed
-	}
-	for i, s := range was {
-		if i < 0 || i >= g.Len() {
-			return nil, fmt.Errorf("resume: node %d is %s in a graph of %d nodes", i, s, g.Len())
-		}
-	}
-	for _, i := range g.Order() {
-		s, told := was[i]
-		if told && f.state[i] != Ready {
-			return nil, fmt.Errorf("resume: node %d is %s, but not all of its parents are done", i, s)
-		}
-		switch s {
-		case Done:
-			f.Finish(i)
-		case Failed:
-			f.Fail(i)
-		}
-	}
-	return f, nil
-}
-
 // Grow follows the graph, which has grown by nodes without edges: they are ready.
 func (f *Frontier) Grow() {
 	for range f.g.Len() - len(f.state) {
