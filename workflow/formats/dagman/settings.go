@@ -1,4 +1,4 @@
-package job
+package dagman
 
 import (
 	"errors"
@@ -29,17 +29,17 @@ const (
 // searcher looks for a program as a run does, and HTCondor does not.
 const searcher = "/usr/bin/env"
 
-// A Setting is a command of a submit description with its value, as both stand there.
-type Setting struct{ Command, Value string }
+// A setting is a command of a submit description with its value, as both stand there.
+type setting struct{ Command, Value string }
 
-// Macro is what VARS call a value that differs among the tasks with the same description.
-func (s Setting) Macro() string {
+// macro is what VARS call a value that differs among the tasks with the same description.
+func (s setting) macro() string {
 	return "task_" + strings.ToLower(strings.TrimPrefix(s.Command, "My."))
 }
 
-// Settings are the commands that describe a task as the job of a node, in the same order for all tasks. The error
+// settingsOf are the commands that describe a task as the job of a node, in the same order for all tasks. The error
 // says what no command can hold.
-func Settings(t *workflow.Task, node string) ([]Setting, error) {
+func settingsOf(t *workflow.Task, node string) ([]setting, error) {
 	d := describer{t: t}
 	d.command()
 	d.files()
@@ -54,13 +54,13 @@ func Settings(t *workflow.Task, node string) ([]Setting, error) {
 // A describer collects the settings of a task.
 type describer struct {
 	t    *workflow.Task
-	all  []Setting
+	all  []setting
 	deep bool  // the job knows a file by a path with a folder
 	err  error // the first value that no command can hold
 }
 
 // set adds a setting whose value stands there as it is.
-func (d *describer) set(command, value string) { d.all = append(d.all, Setting{command, value}) }
+func (d *describer) set(command, value string) { d.all = append(d.all, setting{command, value}) }
 
 func (d *describer) refuse(what, value string) {
 	if d.err == nil {

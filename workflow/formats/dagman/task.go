@@ -1,4 +1,4 @@
-package job
+package dagman
 
 import (
 	"errors"
@@ -17,27 +17,27 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
-// A Record is kept for all jobs of a workflow.
-type Record struct {
+// A jobRecord is kept for all jobs of a workflow.
+type jobRecord struct {
 	warn    func(thing string, at workflow.Place, format string, args ...any)
 	streams map[string]bool // files that standard streams are written to
 	looked  map[string]bool // queue statements whose commands were looked at for warnings
 }
 
-// NewRecord returns the record of a workflow without jobs. warn is told of a thing for each job that has it.
-func NewRecord(warn func(thing string, at workflow.Place, format string, args ...any)) *Record {
-	return &Record{warn, make(map[string]bool), make(map[string]bool)}
+// newJobRecord returns the record of a workflow without jobs. warn is told of a thing for each job that has it.
+func newJobRecord(warn func(thing string, at workflow.Place, format string, args ...any)) *jobRecord {
+	return &jobRecord{warn, make(map[string]bool), make(map[string]bool)}
 }
 
-// A Node is the node that a job is of.
-type Node struct {
+// A jobNode is the node that a job is of.
+type jobNode struct {
 	Name string
 	Dir  string // where it is submitted from, relative to the .dag's folder
 }
 
-// Task returns a job's task, whose id is the name of the node. The error has kind Invalid and names the line of the
+// task returns a job's task, whose id is the name of the node. The error has kind Invalid and names the line of the
 // submit description.
-func (r *Record) Task(n Node, j *submit.Job) (workflow.Task, error) {
+func (r *jobRecord) task(n jobNode, j *submit.Job) (workflow.Task, error) {
 	m := maker{record: r, n: n, job: j}
 	m.t.ID = n.Name
 	m.command()
@@ -60,8 +60,8 @@ func (r *Record) Task(n Node, j *submit.Job) (workflow.Task, error) {
 
 // A maker makes one task.
 type maker struct {
-	record *Record
-	n      Node
+	record *jobRecord
+	n      jobNode
 	job    *submit.Job
 
 	t       workflow.Task
@@ -161,9 +161,6 @@ func (m *maker) note(name, format string, args ...any) {
 	at := m.job.At()
 	m.record.warn(at.File+"\x00"+name, at, "%s: %s", name, fmt.Sprintf(format, args...))
 }
-
-// maxPath bounds what each of many files has before its name.
-const maxPath = 4096
 
 // charge counts bytes that are kept beside the job's values.
 func (m *maker) charge(bytes int) {
