@@ -3,19 +3,19 @@
 package condor
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/programs"
 )
 
-// release is a real HTCondor, which scripts/htcondor has set up.
+// release is the folder of a real HTCondor.
 var release string
 
 func TestMain(m *testing.M) {
@@ -31,14 +31,11 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	start := time.Now()
-	cmd := exec.Command("../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "scripts/htcondor:", err)
+	var err error
+	if release, err = programs.HTCondor(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	release = string(bytes.TrimSpace(out))
 	fmt.Printf("HTCondor in %s after %v\n", release, time.Since(start).Round(time.Millisecond))
 	status := m.Run()
 	if err := endShared(); err != nil {
@@ -90,14 +87,6 @@ func endShared() error {
 	return os.RemoveAll(filepath.Dir(shared.config.Dir))
 }
 
-// runAs is the user whom pools of tests belong to: an unprivileged one that every Debian has.
-func runAs() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
-}
-
 // openFolder makes a folder that the pool's owner can enter, which t.TempDir's is not.
 func openFolder() (string, error) {
 	dir, err := os.MkdirTemp("", "condor-test-")
@@ -124,7 +113,7 @@ func folder(t testing.TB) string {
 
 func poolConfig(t testing.TB, dir, extra string) PoolConfig {
 	t.Helper()
-	return PoolConfig{Dir: filepath.Join(dir, "pool"), Release: release, Address: freeAddress(t), RunAs: runAs(), Extra: extra}
+	return PoolConfig{Dir: filepath.Join(dir, "pool"), Release: release, Address: freeAddress(t), RunAs: programs.Unprivileged(), Extra: extra}
 }
 
 // newPool returns a pool that is stopped when the test ends, when nothing of it may be left.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -234,7 +236,7 @@ func TestStartSaysWhyNot(t *testing.T) {
 
 func TestNewPoolRefuses(t *testing.T) {
 	t.Parallel()
-	good := PoolConfig{Dir: filepath.Join(folder(t), "pool"), Release: release, Address: freeAddress(t), RunAs: runAs()}
+	good := PoolConfig{Dir: filepath.Join(folder(t), "pool"), Release: release, Address: freeAddress(t), RunAs: programs.Unprivileged()}
 	closed := filepath.Join(folder(t), "closed")
 	if err := os.Mkdir(closed, 0o700); err != nil {
 		t.Fatal(err)

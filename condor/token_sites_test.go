@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral/condor/classad"
 )
 
@@ -21,7 +23,7 @@ import (
 func stranger(t *testing.T, p *Pool, secret string) Tools {
 	t.Helper()
 	tools, err := Attach(RemoteConfig{
-		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: runAs(),
+		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: programs.Unprivileged(),
 	}, secret)
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +229,7 @@ func TestAttachSubmits(t *testing.T) {
 		t.Fatal(err)
 	}
 	tools, err := Attach(RemoteConfig{
-		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: runAs(),
+		Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: p.config.Address.String(), RunAs: programs.Unprivileged(),
 		Schedd: names(t, p.Tools(), "Scheduler")[0],
 	}, strings.TrimSpace(string(out)))
 	if err != nil {
@@ -244,7 +246,7 @@ func TestAttachSubmits(t *testing.T) {
 
 func TestAttachRefuses(t *testing.T) {
 	t.Parallel()
-	good := RemoteConfig{Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: "192.0.2.1:9618", RunAs: runAs()}
+	good := RemoteConfig{Dir: filepath.Join(folder(t), "remote"), Release: release, Collector: "192.0.2.1:9618", RunAs: programs.Unprivileged()}
 	for name, change := range map[string]func(c *RemoteConfig){
 		"no pool":     func(c *RemoteConfig) { c.Collector = "" },
 		"line break":  func(c *RemoteConfig) { c.Collector += "\nALLOW_WRITE = *" },

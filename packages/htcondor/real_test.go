@@ -223,13 +223,6 @@ func TestProgramsRunInAnEmptyRoot(t *testing.T) {
 	}
 }
 
-func runAs() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
-}
-
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -288,7 +281,7 @@ func startPool(t *testing.T, release string) (*condor.Pool, condor.Account) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(folder, "state"), Release: release, Address: address, RunAs: runAs()})
+	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(folder, "state"), Release: release, Address: address, RunAs: programs.Unprivileged()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +295,7 @@ func startPool(t *testing.T, release string) (*condor.Pool, condor.Account) {
 	if err := pool.Start(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	owner, err := condor.AccountFor(runAs())
+	owner, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		t.Fatal(err)
 	}
