@@ -67,7 +67,7 @@ func TestFrontierPanicsOnAnEndBeforeRelease(t *testing.T) {
 	f.Finish(3)
 }
 
-// A node that waits may fail, be skipped, and be reopened; what its parents do meanwhile counts afterwards.
+// A waiting node may fail, be skipped, and be reopened; the progress of its parents in the meantime counts afterwards.
 func TestFrontierTakesEndsBack(t *testing.T) {
 	t.Parallel()
 	f := dag.NewFrontier(diamond(t))
@@ -110,9 +110,9 @@ func TestResumeRefusesWhatCannotHaveHappened(t *testing.T) {
 	}
 }
 
-// In any order of completion, with some failures, every node is released at most once, only after its
-// parents, and each ends done, failed or skipped, the latter exactly below a failure. A frontier
-// resumed at any time from what was told stands where the first one stands.
+// In any order of completion, with some failures, every node is released at most once, only after its parents, and each
+// ends done, failed or skipped, the latter exactly for descendants of failed nodes. A frontier resumed from the results
+// so far has the same state as the original at any time.
 func TestFrontierProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
