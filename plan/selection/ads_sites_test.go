@@ -18,7 +18,8 @@ import (
 	"github.com/corral-pilot/corral/plan/selection"
 )
 
-// drawn are capabilities and requirements of few types, attributes and values, so that many match and many do not.
+// drawn generates capabilities and requirements with few types, attributes and values, so that many match and many do
+// not.
 type drawn struct{ *rand.Rand }
 
 func (d drawn) consumable(kind string) selection.Consumable {
@@ -38,8 +39,8 @@ func (d drawn) consumable(kind string) selection.Consumable {
 	return c
 }
 
-// HTCondor's own evaluation of what is generated is what package selection says, of ten thousand pairs: the same are
-// viable, and the rank is the cost with a minus.
+// HTCondor's evaluation of the generated expressions agrees with package selection for ten thousand pairs: the same
+// ones are viable, and the rank is the negative cost.
 func TestHTCondorAgrees(t *testing.T) {
 	t.Parallel()
 	d := drawn{rand.New(rand.NewPCG(1, 15))}
@@ -73,7 +74,7 @@ func TestHTCondorAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own := strings.NewReplacer("TARGET.", "MY.") // the job's expressions stand in the machine's ad
+		own := strings.NewReplacer("TARGET.", "MY.") // the job's expressions are evaluated in the machine's ad
 		fmt.Fprintf(&file, "Wanted = %s\nAffinity = %s\n\n", own.Replace(requirements), own.Replace(rank))
 	}
 	name := filepath.Join(t.TempDir(), "ads")

@@ -67,7 +67,7 @@ func TestFrontierPanicsOnAnEndBeforeRelease(t *testing.T) {
 	f.Finish(3)
 }
 
-// A node that waits may fail, be skipped, and be reopened; what its parents do meanwhile counts afterwards.
+// A waiting node may fail, be skipped, and be reopened; the progress of its parents in the meantime counts afterwards.
 func TestFrontierTakesEndsBack(t *testing.T) {
 	t.Parallel()
 	f := dag.NewFrontier(diamond(t))
@@ -93,8 +93,8 @@ func TestFrontierTakesEndsBack(t *testing.T) {
 	}
 }
 
-// In any order of completion, with some failures, every node is released at most once, only after its
-// parents, and each ends done, failed or skipped, the latter exactly below a failure.
+// In any order of completion, with some failures, every node is released at most once, only after its parents, and each
+// ends done, failed or skipped, the latter exactly for descendants of failed nodes.
 func TestFrontierProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
