@@ -62,7 +62,7 @@ func (b Backends) batch(place, name string, conn Conn, root string) (Batch, erro
 	dialect, ok := b.Dialects[name]
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(b.Dialects)), ", ")
-		return nil, corral.ErrorAt(corral.Invalid, place, "%.80q is not supported; what is: %s", name, known)
+		return nil, corral.ErrorAt(corral.Invalid, place, "%.80q is not supported; want one of %s", name, known)
 	}
 	return dialect(conn, root), nil
 }
