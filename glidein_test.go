@@ -69,7 +69,7 @@ var derivations = []derivation{
 	{attempts: []corral.Job{live(corral.JobRunning), live(corral.JobQueued)}, site: corral.SiteReady, want: corral.GlideinActive, wantWord: "attempt 1 RUNNING"},
 	{attempts: []corral.Job{live(corral.JobRunning)}, site: corral.SiteFailed, want: corral.GlideinActive, wantWord: "attempt 1 RUNNING"},
 
-	{attempts: []corral.Job{ended(corral.OutcomeExpired)}, site: corral.SiteReady, want: corral.GlideinFinished, wantWord: "no resubmission asked"},
+	{attempts: []corral.Job{ended(corral.OutcomeExpired)}, site: corral.SiteReady, want: corral.GlideinFinished, wantWord: "no resubmission requested"},
 	{attempts: []corral.Job{ended(corral.OutcomeExpired)}, policy: limit(1), site: corral.SiteReady, want: corral.GlideinWaiting, wantWord: "to be submitted"},
 	{attempts: []corral.Job{ended(corral.OutcomeExpired), ended(corral.OutcomeExpired)}, policy: limit(1), site: corral.SiteReady, want: corral.GlideinFinished, wantWord: "all 1 resubmissions used"},
 	{attempts: []corral.Job{ended(corral.OutcomeExpired)}, policy: forever, site: corral.SiteFailed, want: corral.GlideinFailed, wantWord: "site is FAILED"},
