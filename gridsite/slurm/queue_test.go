@@ -41,7 +41,7 @@ func TestQueue(t *testing.T) {
 			{Processors: 2, Limit: corral.Seconds(30 * time.Minute), Elapsed: corral.Seconds(1799 * time.Second), StartsAt: time.Unix(1795000100, 0).UTC()},
 		},
 		Waiting: []corral.QueuedJob{{Processors: 16}, {Processors: 4, Limit: corral.Seconds(12 * time.Hour), StartsAt: time.Unix(1795003600, 0).UTC()}},
-		Notes:   []string{"Slurm shows no jobs of others (PrivateData): what waits before ours is not known"},
+		Notes:   []string{"Slurm hides the jobs of other users (PrivateData): the jobs ahead of ours are not known"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -58,12 +58,12 @@ func TestQueueRefuses(t *testing.T) {
 		"no processors":   {asked("a|up", "", "", ""), "no processors in it", corral.NotFound},
 		"a queue is down": {asked("a|down", "1/1/0/2", "", ""), "queue a is down", corral.Unsatisfiable},
 		"no answer":       {"\nMARK begin name\nMARK end name 1 Unable to contact slurm controller\n", "does not answer", corral.Unavailable},
-		"no Slurm":        {"nothing", "does not say what it is like", corral.Failed},
-		"words":           {asked("a|up", "1/x/0/2", "", ""), "sinfo said", ""},
-		"a short line":    {asked("a|up", "1/1/0/2", "RUNNING|1|1:00", ""), "squeue said", ""},
-		"no number":       {asked("a|up", "1/1/0/2", "RUNNING|-1|1:00|0:01|N/A|None", ""), "squeue said", ""},
-		"no time":         {asked("a|up", "1/1/0/2", "RUNNING|1|soon|0:01|N/A|None", ""), "squeue said", ""},
-		"a time too much": {asked("a|up", "1/1/0/2", "RUNNING|1|1:1:1:1|0:01|N/A|None", ""), "squeue said", ""},
+		"no Slurm":        {"nothing", "the survey of the site failed", corral.Failed},
+		"words":           {asked("a|up", "1/x/0/2", "", ""), "sinfo printed", ""},
+		"a short line":    {asked("a|up", "1/1/0/2", "RUNNING|1|1:00", ""), "squeue printed", ""},
+		"no number":       {asked("a|up", "1/1/0/2", "RUNNING|-1|1:00|0:01|N/A|None", ""), "squeue printed", ""},
+		"no time":         {asked("a|up", "1/1/0/2", "RUNNING|1|soon|0:01|N/A|None", ""), "squeue printed", ""},
+		"a time too much": {asked("a|up", "1/1/0/2", "RUNNING|1|1:1:1:1|0:01|N/A|None", ""), "squeue printed", ""},
 	} {
 		_, err := New(transcript{out: c.out}, "/x").Backlog(t.Context(), "")
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != "" && corral.KindOf(err) != c.kind {

@@ -143,7 +143,7 @@ func TestSSHLoginWithCodes(t *testing.T) {
 		err := conn.Connect(t.Context(), false)
 		return errors.As(err, &login) && login.Answerable
 	})
-	if err := conn.Login(t.Context(), answering("secret", "111")); !errors.As(err, &login) || !strings.Contains(err.Error(), "did not take the answers") {
+	if err := conn.Login(t.Context(), answering("secret", "111")); !errors.As(err, &login) || !strings.Contains(err.Error(), "did not accept the answers") {
 		t.Errorf("a code that was used: %v", err)
 	}
 	if err := conn.Login(t.Context(), answering("secret", "222")); err != nil {

@@ -114,7 +114,7 @@ func TestCertificateIsReadAnew(t *testing.T) {
 			t.Fatalf("with an expired certificate: %v", err)
 		}
 	}
-	want := fmt.Sprintf("does not let alice in: the ssh certificate %s (alice of the VO) expired at %s: put a new one into its place",
+	want := fmt.Sprintf("does not let alice in: the ssh certificate %s (alice of the VO) expired at %s: replace it there",
 		file, second.Add(-time.Minute).Format(time.RFC3339))
 	if !strings.Contains(login.Error(), want) {
 		t.Errorf("it says %q, want %q", login, want)

@@ -153,7 +153,7 @@ func TestSSHPassphrase(t *testing.T) {
 	d.encrypt("secret")
 	var login *gridsite.LoginError
 	err := d.open().Connect(t.Context(), false)
-	if !errors.As(err, &login) || !login.Answerable || !strings.Contains(err.Error(), "nobody is here to give it") {
+	if !errors.As(err, &login) || !login.Answerable || !strings.Contains(err.Error(), "no person can enter one now") {
 		t.Errorf("nobody to ask: %v", err)
 	}
 	answer, asked := person("wrong", "secret")

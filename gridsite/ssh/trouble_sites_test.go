@@ -45,7 +45,7 @@ func TestSSHSilentAgent(t *testing.T) {
 func TestSSHBelowABusyShell(t *testing.T) {
 	t.Parallel()
 	for shell, want := range map[string]string{
-		"exec cat >/dev/null": "the login shell does not begin it within 200ms",
+		"exec cat >/dev/null": "the login shell did not begin it within 200ms",
 		"exec yes":            "bytes of output before the command",
 	} {
 		conn := startSSHD(t, "ForceCommand "+shell).open()

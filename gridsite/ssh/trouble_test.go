@@ -79,7 +79,7 @@ func TestSSHServerHangsUp(t *testing.T) {
 	t.Parallel()
 	address := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { c.Close() })
 	err := sshTo(t, address).Connect(t.Context(), false)
-	if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), address+" hangs up before the login") {
+	if corral.KindOf(err) != corral.Unavailable || !strings.Contains(err.Error(), address+" hung up before the login") {
 		t.Errorf("Connect = %v, want who hung up", err)
 	}
 }

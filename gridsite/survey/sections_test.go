@@ -38,7 +38,7 @@ func TestSpace(t *testing.T) {
 		"used up": {Sections{"space": {out: df}, "quota": {out: "/dev/a 3000* 0 2048 0 1 0 0 0", exit: 1}}, 0, 0,
 			[]string{"the quota on /dev/a is used up"}},
 		"junk": {Sections{"space": {out: df}, "quota": {out: "what?"}}, 4096, 0,
-			[]string{`the quota is not known: quota said "what?"`}},
+			[]string{`the quota is not known: quota printed "what?"`}},
 	} {
 		var facts corral.SiteFacts
 		surveySpace(tt.said, &facts)
