@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// A transcript answers a survey with what a real site printed, where the mark was MARK.
+// A transcript answers a survey with the output of a real site, with MARK in place of the mark.
 type transcript struct {
 	gridsite.Conn
 	out string
@@ -32,7 +32,7 @@ func recorded(t testing.TB, name string) string {
 	return string(b)
 }
 
-// The transcripts in testdata/survey are of real tools; a change of what is made of them is to be looked at.
+// The transcripts in testdata/survey are of real tools; review every change of their interpretation.
 func TestSurveyOfSlurm(t *testing.T) {
 	t.Parallel()
 	const accounts = "slurm-22.05-accounts.txt"
@@ -115,7 +115,7 @@ func TestSurveyOfSlurm(t *testing.T) {
 	}
 }
 
-// holds compares what want has of facts; of lists, as many elements as it has.
+// holds compares the facts that want contains; lists must have the same length.
 func holds(t *testing.T, facts corral.SiteFacts, want string) {
 	t.Helper()
 	var w map[string]any
@@ -135,7 +135,7 @@ func holds(t *testing.T, facts corral.SiteFacts, want string) {
 	}
 }
 
-// differences says where got has not what want has. What JSON leaves out is 0.
+// differences lists the parts of want that got lacks. Values that JSON omits count as 0.
 func differences(at string, got, want any) []string {
 	var all []string
 	switch w := want.(type) {

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Only what stands between two marks counts, and only if its end came, too.
+// Only text between two marks counts, and only if its end arrived.
 func TestSections(t *testing.T) {
 	t.Parallel()
 	said := parseSections([]byte("Welcome!\nM begin cpus\n 4\nM end cpus 0 \nM begin slow\nM end slow 124 \n"+
@@ -23,7 +23,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// What is free is what the disk has and the quota leaves, whichever is less.
+// The free space is the smaller of the disk's and the quota's.
 func TestSpace(t *testing.T) {
 	t.Parallel()
 	const df = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/a 9000000 1 4194304 1% /home"
