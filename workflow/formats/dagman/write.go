@@ -54,7 +54,7 @@ type writer struct {
 type shape struct {
 	file     string
 	settings []setting // of the first of the tasks
-	varies   []bool        // whether another task has a different value
+	varies   []bool    // whether another task has a different value
 }
 
 // refuse returns an error about task i.
