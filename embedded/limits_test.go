@@ -31,7 +31,7 @@ func TestMemoryShareOfAWorker(t *testing.T) {
 	results, _ := b.sink.seen()
 	r := results[0]
 	if r.Status != execution.Failed || r.Cause != execution.OverMemory || r.MaxRSSKiB < 200<<10 ||
-		!strings.Contains(r.Reason, " the 200 MiB of memory that its cpus' share of its worker is") {
+		!strings.Contains(r.Reason, " the 200 MiB of memory that its share of the worker allows") {
 		t.Errorf("result = %+v, want a failure for memory", r)
 	}
 	if r = results[1]; r.Status != execution.Done || r.Cause != "" {

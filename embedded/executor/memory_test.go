@@ -149,7 +149,7 @@ func TestMemoryLimit(t *testing.T) {
 		{memoryLimit{300, true}, 612 << 20, "used 612 MiB of the 300 MiB of memory that it asked for"},
 		{memoryLimit{300, true}, 300 << 20, "needed more than the 300 MiB of memory that it asked for"},
 		{memoryLimit{300, false}, 612 << 20,
-			"used 612 MiB of the 300 MiB of memory that its cpus' share of its worker is; memory_mib asks for more"},
+			"used 612 MiB of the 300 MiB of memory that its share of the worker allows; request more with memory_mib"},
 	} {
 		if got := c.l.why(c.used); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.l, got, c.want)
