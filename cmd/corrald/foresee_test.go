@@ -45,12 +45,12 @@ func badValues(t *testing.T) map[string][]bad {
 	taken := busy.Addr().String()
 	tls := []string{"--tls-cert", "/nowhere/c", "--tls-key", "/nowhere/k"}
 	all := map[string][]bad{
-		"state": {{"x", nil, 2, "not an absolute path"}, {"/proc/foo", nil, 2, "/proc/foo cannot be made"},
+		"state": {{"x", nil, 2, "not an absolute path"}, {"/proc/foo", nil, 2, "/proc/foo cannot be created"},
 			{file + "/below", nil, 2, file + " is not a directory"}},
-		"cache":         {{"/proc/foo", nil, 2, "/proc/foo cannot be made"}},
-		"data":          {{"/sys/foo", nil, 2, "/sys/foo cannot be made"}},
-		"socket":        {{"/proc/foo/a.sock", nil, 2, "/proc/foo cannot be made"}, {"a.sock", nil, 2, "not an absolute path"}},
-		"worker-socket": {{"/proc/foo/a.sock", nil, 2, "/proc/foo cannot be made"}, {file, nil, 1, "no socket"}},
+		"cache":         {{"/proc/foo", nil, 2, "/proc/foo cannot be created"}},
+		"data":          {{"/sys/foo", nil, 2, "/sys/foo cannot be created"}},
+		"socket":        {{"/proc/foo/a.sock", nil, 2, "/proc/foo cannot be created"}, {"a.sock", nil, 2, "not an absolute path"}},
+		"worker-socket": {{"/proc/foo/a.sock", nil, 2, "/proc/foo cannot be created"}, {file, nil, 1, "no socket"}},
 		"worker-listen": {{":99999", nil, 2, "port from 0 to 65535"}, {"here", nil, 2, "not HOST:PORT"}},
 		"metrics-listen": {{":99999", nil, 2, "port from 0 to 65535"}, {taken, nil, 1, taken + " is taken by another program"},
 			{"192.0.2.1:0", nil, 2, "192.0.2.1 is not an address of this machine"}},

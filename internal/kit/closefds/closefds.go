@@ -1,6 +1,6 @@
-// Package closefds keeps what a program was given open from the programs that it starts. Whatever Go opens is kept
-// from them anyway; what would reach them is what its caller had open: a lock, or a pipe that somebody reads to its
-// end.
+// Package closefds prevents the programs that a process starts from inheriting its open files. Go already does this for
+// files that it opens; the package handles files opened by the process's caller, such as a lock, or a pipe that another
+// process reads to its end.
 package closefds
 
 import (
@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// CloseOnExec marks all that is open beyond standard input, output and error as to be closed in every program that
-// this process starts from now on. The process itself still has it.
+// CloseOnExec marks all open files except standard input, output and error to be closed in every program that this
+// process starts from now on. They remain open in the process itself.
 func CloseOnExec() error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -19,7 +19,7 @@ func CloseOnExec() error {
 	}
 	for _, entry := range open {
 		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
-			syscall.CloseOnExec(fd) // of one that is closed by now, as that of the list itself: nothing
+			syscall.CloseOnExec(fd) // no effect on a file that has been closed, such as the list itself
 		}
 	}
 	return nil

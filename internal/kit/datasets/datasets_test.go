@@ -28,7 +28,7 @@ func TestFind(t *testing.T) {
 	}
 	_, err := find(top, "", Gallery)
 	want := "this test needs published data, which the repository does not contain: stat " + beside +
-		"/shared/data/gallery: no such file or directory; put the data there, or set CORRAL_DATA to their folder " +
+		"/shared/data/gallery: no such file or directory; put the data there, or set CORRAL_DATA to its folder " +
 		`(CONTRIBUTING.md, "Published data")`
 	if err == nil || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)

@@ -268,7 +268,7 @@ func TestCondorWorkerCannotJoin(t *testing.T) {
 			out, err := htcondor.pool.Tools().Run(context.Background(), nil, "condor_token_create", "-identity", "glidein@corral.pool", "-authz", "READ")
 			return errors.Join(err, os.WriteFile(filepath.Join(s.dir, jobfiles.PoolToken), out, 0o600))
 		}, false, "the pool refused the token: SECMAN:2010:Received \"DENIED\""},
-		{"no token", nil, func(s site) error { return os.Remove(filepath.Join(s.dir, jobfiles.PoolToken)) }, true, "no token for the pool came with the order"},
+		{"no token", nil, func(s site) error { return os.Remove(filepath.Join(s.dir, jobfiles.PoolToken)) }, true, "the job has no token for the pool"},
 		{"no package", func(p *jobfiles.Pilot) { p.Condor.Digest = "sha256:" + strings.Repeat("00", 32) }, nil, true, "package htcondor-test is not installed at this site"},
 		{"missing library", nil, func(s site) error {
 			dir := filepath.Join(s.root, "packages", strings.TrimPrefix(condorDigest, "sha256:"))

@@ -347,7 +347,7 @@ esac
 	}
 	r := place.startBy(bin, "here", "blind", "full", "cutoff", "late", "gone", "good")
 	says := map[string]string{
-		"blind":  "the job's directory " + place.dir + " is not visible there: ",
+		"blind":  "the job's directory " + place.dir + " is not visible on this node: ",
 		"full":   "disk of " + filepath.Join(place.dir, "scratch", "2") + ": ",
 		"cutoff": "no route to corrald at unix:" + s.socket,
 		"late":   "clock: corrald's is ",

@@ -187,13 +187,13 @@ func TestMakeRefuses(t *testing.T) {
 				return err
 			}
 			return os.WriteFile(dir+"/file", nil, 0o644)
-		}, "DIR/above/it is not nobody's, and not empty: remove it"},
+		}, "DIR/above/it does not belong to nobody and is not empty: remove it"},
 		"a link": {func(dir string) error {
 			if err := os.MkdirAll(filepath.Dir(dir)+"/target", 0o755); err != nil {
 				return err
 			}
 			return os.Symlink("target", dir)
-		}, "DIR/above/it is no directory, or a link to one"},
+		}, "DIR/above/it is not a directory, or is a link to one"},
 	} {
 		dir := below(t)
 		if err := tt.prepare(dir + "/above/it"); err != nil {

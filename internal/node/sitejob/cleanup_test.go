@@ -108,7 +108,7 @@ func TestCleanupFailsWithReasons(t *testing.T) {
 		o    jobfiles.Order
 		want string
 	}{
-		{"no order for it", jobfiles.Order{Tag: "a", Setup: &jobfiles.Setup{}}, "asks for no cleanup"},
+		{"no order for it", jobfiles.Order{Tag: "a", Setup: &jobfiles.Setup{}}, "is not for a cleanup"},
 		{"tag", jobfiles.Order{Tag: "a/../b", Cleanup: &jobfiles.Cleanup{}}, "is not a file name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("a slot that says little: %+v, %v", cfg, err)
 	}
 	s.Home = nil
-	if _, err := config(s, 7, now); err == nil || !strings.Contains(err.Error(), "glidein tag/0 does not say where corrald is") {
+	if _, err := config(s, 7, now); err == nil || !strings.Contains(err.Error(), "glidein tag/0 does not name corrald's address") {
 		t.Errorf("a glidein without a way home: %v", err)
 	}
 }
