@@ -60,7 +60,7 @@ func TestUsage(t *testing.T) {
 		{"no pilot", []string{"--pilot", "/nowhere/pilot"}, 2, "make build"},
 		{"a socket in everybody's directory", []string{"--pilot", pilot, "--socket", everybodys + "/x"}, 5, "corrald: --socket: " + everybodys + " has mode 1777, "},
 		{"another one", []string{"--pilot", pilot, "--worker-socket", everybodys + "/x"}, 5, "(XDG_RUNTIME_DIR, or --socket and --worker-socket)"},
-		{"a socket that is a file", []string{"--pilot", pilot, "--socket", file}, 1, "no socket"},
+		{"a socket that is a file", []string{"--pilot", pilot, "--socket", file}, 1, "not a socket"},
 	} {
 		var stderr bytes.Buffer
 		code := execute(context.Background(), append(arguments(xdg.Below(short(t))), tt.args...), &bytes.Buffer{}, &stderr)

@@ -38,7 +38,7 @@ type Order struct {
 	Folder      string   `json:"folder"`          // the shim's folder, with sbatch and the other commands
 	Base        int64    `json:"base"`            // a job's number is its task's number plus this
 	Probe       bool     `json:"probe,omitempty"` // only check whether the job could start here
-	Wide        bool     `json:"wide,omitempty"`  // set only in files: each text has one character for each of its bytes
+	Wide        bool     `json:"wide,omitempty"`  // set only in files: each text has one character per byte
 }
 
 // A Script is a program with an interpreter line.
