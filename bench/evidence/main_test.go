@@ -20,7 +20,7 @@ func TestBoundsArePrintedAndDrawn(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, &said)
 	}
 	for _, want := range []string{"## Lower bounds", "Of 5 plans 4 are at the lower bound, 5 within",
-		"name a directory of more by -instances"} {
+		"name a directory with more using -instances"} {
 		if !strings.Contains(printed.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &printed)
 		}
@@ -43,7 +43,7 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{[]string{"luck"}, `there is no "luck"`},
-		{[]string{"-cases", "29"}, "-cases is 30 at least"},
+		{[]string{"-cases", "29"}, "-cases must be at least 30"},
 		{[]string{"-what"}, "flag provided but not defined"},
 	} {
 		var printed, said bytes.Buffer

@@ -39,7 +39,7 @@ const Version = 3
 //	ack        dispatcher  numbers                        these results have been journalled: delete them
 //	recall     dispatcher  keys                           return these jobs if they have not started
 //	cancel     dispatcher  keys                           end these jobs; return those that have not started
-//	returned   worker      keys, reason                   will not run these jobs; tasks without a result never started
+//	returned   worker      keys, reason                   will not run these jobs; tasks with no result never started
 //	drain      dispatcher                                 accept no more jobs, finish the running ones, leave
 //	draining   worker      reason                         accepts no more jobs
 //	leave      dispatcher                                 kill the running tasks and leave

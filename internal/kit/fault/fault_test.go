@@ -69,7 +69,7 @@ func TestPlansThatAreNone(t *testing.T) {
 	for _, text := range []string{"site.poll", "site.poll=", "site.poll=nap", "nowhere=error", "site.poll=error@0",
 		"site.poll=error@1x", "site.poll=error@1x0", "site.poll=error@-1", "trace,,", "site.poll=error@1,2"} {
 		_, err := parse(text)
-		if err == nil || !strings.Contains(err.Error(), "is no fault") {
+		if err == nil || !strings.Contains(err.Error(), "is not a fault") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -65,7 +65,7 @@ func TestProbeIsAttended(t *testing.T) {
 func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for request, want := range map[string]string{
-		"":                                   "what to probe",
+		"":                                   "reading the probe",
 		`{"colector": "x:1"}`:                "colector",
 		`{"collector": "x"}`:                 "not HOST:PORT",
 		`{"collector": "x:70000"}`:           "not HOST:PORT",

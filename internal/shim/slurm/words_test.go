@@ -76,8 +76,8 @@ func TestParseCancel(t *testing.T) {
 		"--signal=KILL 12": "", "-b 12": "", "-s 15 12": "",
 		"-s USR1 12": "--signal=USR1 is not supported", "": "No job identification provided", "-Q": "No job identification provided",
 		"x": "Invalid job id x", "-t DONE": "Invalid job state DONE", "-n": "option requires an argument",
-		"--interactive 12": "unrecognized option", "--user= 12": "--user names nothing", "--account=": "--account names nothing",
-		"--name=,": "--name names nothing", "--state=": "--state names nothing", "--partition=": "--partition names nothing",
+		"--interactive 12": "unrecognized option", "--user= 12": "--user has no value", "--account=": "--account has no value",
+		"--name=,": "--name has no value", "--state=": "--state has no value", "--partition=": "--partition has no value",
 		"--user=,ann": "",
 	} {
 		_, err := parseCancel(strings.Fields(line))
