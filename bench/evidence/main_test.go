@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A claim prints its figures, draws its plot and writes its table where the caller wants them.
+// A claim prints its figures, draws its plot and writes its table to the requested directory.
 func TestBoundsArePrintedAndDrawn(t *testing.T) {
 	t.Parallel()
 	var printed, said bytes.Buffer
@@ -53,7 +53,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The interval of ten values, whose t is 2.262; one value has none.
+// The interval of ten values, whose t is 2.262; a single value has no interval.
 func TestInterval(t *testing.T) {
 	t.Parallel()
 	x := intervalOf([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Data are beside the repository, or where the variable says; if they are absent, the error names their place and
-// both remedies.
+// The data is next to the repository, or where the variable says. If it is missing, the error names the path and both
+// remedies.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	beside := t.TempDir()

@@ -16,8 +16,8 @@ func TestFaultsHappenAsPlanned(t *testing.T) {
 	broken := errors.New("the action's own")
 	for _, tt := range []struct {
 		plan  string
-		done  []bool // of each action, whether it was done
-		fails []bool // and whether it fails
+		done  []bool // whether each action was done
+		fails []bool // whether it failed
 		took  time.Duration
 	}{
 		{plan: "trace", done: []bool{true, true}, fails: []bool{false, false}},

@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// newJob makes a site's root with the directory of one job in it, which holds the order.
+// newJob makes a site's root with the directory of one job, which contains the order.
 func newJob(t *testing.T, o jobfiles.Order) (root, dir string) {
 	t.Helper()
 	root = t.TempDir()
