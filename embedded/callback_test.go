@@ -17,7 +17,7 @@ import (
 
 const testNonce = "0123456789abcdef"
 
-// speaker returns the address of a listener that says text to whoever connects.
+// speaker returns the address of a listener that sends text to each connection.
 func speaker(t *testing.T, text string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func speaker(t *testing.T, text string) string {
 	return ln.Addr().String()
 }
 
-// vacant returns an address where nobody listens, nor will while the test goes on: it is taken.
+// vacant returns an address where no program listens while the test runs, because the test holds it.
 func vacant(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -97,7 +97,7 @@ func TestPilotIsCalledBack(t *testing.T) {
 	}
 }
 
-// Calls that a pilot asks for all at once are more than one each interval.
+// Of many simultaneous requests of a pilot to be called back, only some are served in each interval.
 func TestPilotIsNotCalledBackAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, dispatch.Config{})

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// CloseOnExec marks all that is open beyond standard input, output and error as to be closed in every program that
-// this process starts from now on. The process itself still has it.
+// CloseOnExec marks all open files except standard input, output and error to be closed in every program that this
+// process starts from now on. They remain open in the process itself.
 func CloseOnExec() error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -16,7 +16,7 @@ func CloseOnExec() error {
 	}
 	for _, entry := range open {
 		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
-			syscall.CloseOnExec(fd) // of one that is closed by now, as that of the list itself: nothing
+			syscall.CloseOnExec(fd) // no effect on a file that has been closed, such as the list itself
 		}
 	}
 	return nil

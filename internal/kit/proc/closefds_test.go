@@ -16,7 +16,7 @@ func TestCloseOnExec(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	given, err := syscall.Dup(int(null.Fd())) // open in children, unlike what Go opens
+	given, err := syscall.Dup(int(null.Fd())) // open in children, unlike files that Go opens
 	if err != nil {
 		t.Fatal(err)
 	}

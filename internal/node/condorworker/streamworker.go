@@ -27,15 +27,15 @@ import (
 )
 
 const (
-	// idleMost is how long a worker keeps a slot in which nothing runs. To get one again takes HTCondor some seconds,
-	// so that it is worth staying between two levels of a workflow.
+	// idleMost is how long a worker keeps an idle slot. HTCondor needs some seconds to allocate a new one, so staying
+	// between two levels of a workflow is worthwhile.
 	idleMost = 20 * time.Second
-	// aloneMost is how long it waits for a corrald that is away, or for its lease if that is longer: by then its tasks
-	// were killed, and the next corrald can have other workers.
+	// aloneMost is how long a worker waits for an unreachable corrald, or for its lease if that is longer: by then its
+	// tasks have been killed, and the next corrald can have other workers.
 	aloneMost = 5 * time.Minute
-	// maxSandbox is more than the file is long that comes with the job, in bytes.
+	// maxSandbox limits the length of the file that is transferred with the job, in bytes.
 	maxSandbox = 4096
-	// unbounded is the time of a glidein that does not say when it ends.
+	// unbounded is the assumed time of a glidein that does not announce its end.
 	unbounded = 10 * 365 * 24 * time.Hour
 )
 
@@ -67,7 +67,7 @@ func Run(ctx context.Context, lg *slog.Logger, number int64) error {
 	return err
 }
 
-// config says what the worker is, by its slot and the file that came with its job.
+// config returns the worker's configuration, from its slot and the file transferred with its job.
 func config(slot Slot, number int64, now time.Time) (cfg worker.Config, err error) {
 	text, err := input.ReadFile(filepath.Join(slot.Dir, jobfiles.StreamFile), maxSandbox)
 	var came jobfiles.Stream
@@ -76,9 +76,9 @@ func config(slot Slot, number int64, now time.Time) (cfg worker.Config, err erro
 	}
 	switch {
 	case err != nil:
-		return cfg, fmt.Errorf("reading what came with the job: %w", err)
+		return cfg, fmt.Errorf("reading the file transferred with the job: %w", err)
 	case len(slot.Home) == 0:
-		return cfg, fmt.Errorf("glidein %s does not say where corrald is", slot.Worker)
+		return cfg, fmt.Errorf("glidein %s does not name corrald's address", slot.Worker)
 	}
 	cfg = worker.Config{
 		ID: jobfiles.StreamWorker(slot.Worker, number), Instance: rand.Text(), Holder: slot.Worker, Host: slot.Host,

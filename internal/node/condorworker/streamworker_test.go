@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
-// slot is one of a glidein that ends in an hour, with what came with a job.
+// slot is the slot of a glidein that ends in an hour, with the files that came with a job.
 func slot(t *testing.T, sandbox string, now time.Time) Slot {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("a slot that says little: %+v, %v", cfg, err)
 	}
 	s.Home = nil
-	if _, err := config(s, 7, now); err == nil || !strings.Contains(err.Error(), "glidein tag/0 does not say where corrald is") {
+	if _, err := config(s, 7, now); err == nil || !strings.Contains(err.Error(), "glidein tag/0 does not name corrald's address") {
 		t.Errorf("a glidein without a way home: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestWhatComesWithAJobIsBounded(t *testing.T) {
 	}
 }
 
-// Outside a job of HTCondor's it says so.
+// Outside an HTCondor job it reports that.
 func TestOutsideAJob(t *testing.T) {
 	t.Setenv("_CONDOR_SCRATCH_DIR", "")
 	if err := Run(t.Context(), nil, 1); err == nil || !strings.Contains(err.Error(), "_CONDOR_SCRATCH_DIR is not set") {

@@ -2,8 +2,8 @@ package notation
 
 import "strconv"
 
-// An ExitCode says how a process ended: with a status, or killed by a signal. The zero value is success.
+// An ExitCode describes how a process ended: with a status, or killed by a signal. The zero value is success.
 type ExitCode struct{ Status, Signal int }
 
-// String writes it as Slurm does: "7:0", "0:9".
+// String formats the code like Slurm: "7:0", "0:9".
 func (c ExitCode) String() string { return strconv.Itoa(c.Status) + ":" + strconv.Itoa(c.Signal) }
