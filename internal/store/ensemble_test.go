@@ -21,8 +21,8 @@ func (w *world) newEnsemble(files string) record.Ensemble {
 		Progress: record.Progress{Members: []record.Member{{Workflow: "a", Tasks: 3, Standing: record.Waiting}}, Spent: "0ch"}}
 }
 
-// A cluster carries one ensemble out at a time. What it has spent and how its workflows stand changes as it goes on;
-// what it was made with does not.
+// A cluster runs one ensemble at a time. An ensemble's spending and its workflows' states change while it runs; its
+// parameters do not.
 func TestEnsembleLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

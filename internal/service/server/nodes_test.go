@@ -55,7 +55,7 @@ func TestForgiveNodes(t *testing.T) {
 
 	_, err := f.ForgiveNodes(t.Context(), "local", "n1", "n9")
 	wantKind(t, "a node that is not there", err, corral.NotFound, "nodes")
-	if want := `nodes: nothing is known of a node "n9" at site local; those that are avoided there: n1.hpc`; err == nil || err.Error() != want {
+	if want := `nodes: no failures are recorded for node "n9" at site local; nodes avoided there: n1.hpc`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	for range 2 {
