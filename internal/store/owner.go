@@ -115,8 +115,8 @@ func MayUse(owner, place, name, of string) error {
 	if owner == of {
 		return nil
 	}
-	return corral.ErrorAt(corral.Forbidden, place, "%s belongs to %s: only its owner may request new objects there", name,
-		of)
+	return corral.ErrorAt(corral.Forbidden, place, "%s belongs to %s: only its owner may request new objects there",
+		name, of)
 }
 
 // usable returns the site and the cluster that a new object refers to, if its owner may use both.

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 )
 
-// keeper is a batch system that takes setup jobs and keeps them.
+// keeper is a batch system that accepts setup jobs and keeps them queued.
 type keeper struct {
 	gridsite.Batch
 	status func(tag string) gridsite.JobStatus
@@ -45,8 +45,8 @@ func (k keeper) Cancel(ctx context.Context, tag string, grace time.Duration) err
 	return k.Batch.Cancel(ctx, tag, grace)
 }
 
-// A site whose setup job waits says why, in the batch system's words, and has failed with them when that never starts
-// it.
+// A site whose setup job waits shows the batch system's reason, and fails with that reason if the job can never
+// start.
 func TestWhyASiteIsNotSetUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

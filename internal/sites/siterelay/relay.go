@@ -1,14 +1,13 @@
 // Package siterelay keeps a relay on the head node of a site, through which the site's workers reach corrald and its
-// pools when their nodes have no way of their own.
+// pools when their nodes cannot do so directly.
 //
-// The relay is the pilot's program with another verb, which corrald starts over its connection with the site and speaks
-// with on stdin and stdout (package broker/relay). It opens no way to anything but the two targets that the gate admits
-// an attempt to: the worker port, and the attempt's own pool.
+// The relay is the pilot's program with another verb. corrald starts it over its connection to the site and
+// communicates with it on stdin and stdout (package broker/relay). It connects only to the two targets for which the
+// gate admits an attempt: the worker port, and the attempt's own pool.
 //
-// Whether a glidein may, or must, use the relay is a pure rule over what is recorded (rules.go). A Relay is the part of
-// a site's loop that starts and ends the program by that rule (relay.go). The program has a goroutine, which keeps it
-// running and never touches what the loop owns (process.go): between the two there are only the addresses and the
-// trouble, under a lock.
+// Whether a glidein may, or must, use the relay is a pure rule over what is recorded (rules.go). A Relay is the part
+// of a site's loop that starts and ends the program by that rule (relay.go). A goroutine keeps the program running
+// and never touches the loop's state (process.go): they share only the addresses and the trouble, under a lock.
 package siterelay
 
 import (
@@ -25,8 +24,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// may reports whether workers of a glidein get the relay's addresses. Where it is left to us they do unless it is
-// known that their nodes have a way of their own, and only through ssh: a site without has our own network.
+// may reports whether a glidein's workers get the relay's addresses. With automatic choice they do unless their nodes
+// are known to have direct access, and only at sites behind ssh, because other sites share our network.
 func may(w reconcile.World, g corral.Glidein) bool {
 	switch {
 	case g.Broker == corral.BrokerRelay:
@@ -38,7 +37,7 @@ func may(w reconcile.World, g corral.Glidein) bool {
 	return outbound == nil || !*outbound || poolIsHidden(w, g)
 }
 
-// needs reports whether a glidein that may have the relay can do nothing without.
+// needs reports whether a glidein that may use the relay cannot work without it.
 func needs(w reconcile.World, g corral.Glidein) bool {
 	if !may(w, g) {
 		return false
@@ -47,7 +46,7 @@ func needs(w reconcile.World, g corral.Glidein) bool {
 	return g.Broker == corral.BrokerRelay || outbound != nil && !*outbound || poolIsHidden(w, g)
 }
 
-// known returns whether the site's nodes reach other machines; nil if nobody has found out.
+// known reports whether the site's nodes can reach other machines; nil if that is unknown.
 func known(site corral.Site) *bool {
 	if site.Facts == nil {
 		return nil
@@ -55,38 +54,38 @@ func known(site corral.Site) *bool {
 	return site.Facts.Outbound
 }
 
-// poolIsHidden reports whether the pool of a glidein listens where only its own machine reaches it.
+// poolIsHidden reports whether a glidein's pool listens only on a loopback address.
 func poolIsHidden(w reconcile.World, g corral.Glidein) bool {
 	n, condor := w.Needs[g.Cluster]
 	return condor && siteaccess.OnLoopback(n.Cluster.Collector)
 }
 
-// endTime is how long the end of a relay is waited for: a site that does not answer keeps nobody.
+// endTime limits the wait for the end of a relay, because the site may not answer.
 const endTime = 2 * time.Second
 
-// Config says what relays need of corrald. All fields are required.
+// Config holds what relays need from corrald. All fields are required.
 type Config struct {
 	Log      *slog.Logger
 	Reach    *siteaccess.Reach
-	Clusters *admission.Clusters // decides which requests through a relay are admitted, and is told of changes
-	Address  admission.Address   // what they are connected with
+	Clusters *admission.Clusters // decides which requests through a relay are admitted, and is notified of changes
+	Address  admission.Address   // how admitted requests are connected
 }
 
-// A Relay is the relay of one site as the loop that serves the site sees it. It belongs to that goroutine. In each step
-// the loop first has it kept (Keep), then asks for each attempt that is to be submitted whether it must wait (Awaited)
-// and what addresses it is told (Addresses), and at the end records what is new (News, Note).
+// A Relay is the relay of one site, as used by the loop that serves the site. It belongs to that goroutine. In each
+// step the loop first updates it (Keep), then asks for each attempt to be submitted whether it must wait (Awaited)
+// and which addresses it gets (Addresses), and finally records changes (News, Note).
 type Relay struct {
 	cfg     Config
 	process *process // nil: no attempt needs one
 	awaited bool     // by an attempt that is about to be submitted
 }
 
-// New returns a relay that does not run.
+// New returns a relay that is not running.
 func New(cfg Config) *Relay { return &Relay{cfg: cfg} }
 
-// Keep starts the relay when there is an attempt that was told of it, as one may that an earlier corrald submitted, and
-// ends it after the last of them, unless a glidein waits for it. back says that the site was in trouble until now: then
-// a relay that was lost is tried at once.
+// Keep starts the relay if a live attempt may have been given its address, even by an earlier corrald, and ends it
+// after the last such attempt, unless a glidein waits for it. back means that the site was in trouble until now: a
+// lost relay is then restarted at once.
 func (r *Relay) Keep(ctx context.Context, w reconcile.World, back bool) {
 	wanted := len(w.NoRelay) > 0
 	for _, g := range w.Glideins {
@@ -104,7 +103,7 @@ func (r *Relay) Keep(ctx context.Context, w reconcile.World, back bool) {
 	r.awaited = false
 }
 
-// start starts the relay's goroutine, unless it runs.
+// start starts the relay's goroutine unless it is running.
 func (r *Relay) start(ctx context.Context, site corral.Site) {
 	if r.process != nil {
 		return
@@ -116,7 +115,7 @@ func (r *Relay) start(ctx context.Context, site corral.Site) {
 	go r.process.run(ctx)
 }
 
-// End ends the relay, if there is one, and does not wait for a site that does not answer.
+// End ends the relay, if there is one, without waiting long for a site that does not answer.
 func (r *Relay) End() {
 	if r.process == nil {
 		return
@@ -131,8 +130,8 @@ func (r *Relay) End() {
 	r.process = nil
 }
 
-// Awaited reports whether an attempt of g that is about to be submitted must wait until the relay was tried for the
-// first time, or tried again if g needs it. It starts the relay. What comes of it the next step knows.
+// Awaited reports whether an attempt of g that is about to be submitted must wait until the relay has been tried for
+// the first time or, if g needs it, tried again. It starts the relay. The next step sees the result.
 func (r *Relay) Awaited(ctx context.Context, w reconcile.World, g corral.Glidein) bool {
 	if !may(w, g) {
 		return false
@@ -143,7 +142,7 @@ func (r *Relay) Awaited(ctx context.Context, w reconcile.World, g corral.Glidein
 	return len(addresses) == 0 && trouble == "" || trouble != "" && needs(w, g)
 }
 
-// Addresses returns the addresses of the relay, HOST:PORT, that workers of g are told; none if they are told of none.
+// Addresses returns the relay's addresses, HOST:PORT, for g's workers; none if they do not use it.
 func (r *Relay) Addresses(w reconcile.World, g corral.Glidein) []string {
 	if r.process == nil || !may(w, g) {
 		return nil
@@ -152,7 +151,7 @@ func (r *Relay) Addresses(w reconcile.World, g corral.Glidein) []string {
 	return addresses
 }
 
-// trouble is why the relay does not run; empty if it runs, or is not wanted.
+// trouble returns why the relay is not running, or "" if it is running or not wanted.
 func (r *Relay) trouble() string {
 	if r.process == nil {
 		return ""
@@ -161,10 +160,10 @@ func (r *Relay) trouble() string {
 	return trouble
 }
 
-// notRunning begins what is said of a relay with a trouble.
-const notRunning = "the site's relay does not run: "
+// notRunning begins the description of a relay's trouble.
+const notRunning = "the site's relay is not running: "
 
-// Lacks says of each glidein that needs the relay why that is not there.
+// Lacks returns, for each glidein that needs the relay, why it is not running.
 func (r *Relay) Lacks(w reconcile.World) map[corral.GlideinID]string {
 	trouble := r.trouble()
 	if trouble == "" {
@@ -179,10 +178,10 @@ func (r *Relay) Lacks(w reconcile.World) map[corral.GlideinID]string {
 	return lacks
 }
 
-// News reports whether something else is recorded of the relay than what is true now.
+// News reports whether the relay's recorded state differs from its present state.
 func (r *Relay) News(site corral.Site) bool { return r.trouble() != site.RelayTrouble }
 
-// Note records why the relay does not run, with the site and in the history of the glideins that may need it.
+// Note records why the relay is not running, with the site and in the histories of the glideins that may need it.
 func (r *Relay) Note(tx *store.Tx, w reconcile.World) error {
 	why := r.trouble()
 	_, err := tx.SetSite(w.Site.ID, func(s *corral.Site) { s.RelayTrouble = why })
