@@ -49,7 +49,7 @@ func TestPushWhenNoMirrorAnswers(t *testing.T) {
 		}
 		return err
 	})
-	if len(ways) != 2 || !strings.Contains(ways[0], "by way of mirrors") || !strings.Contains(ways[1], "by way of push: no mirror answered") {
+	if len(ways) != 2 || !strings.Contains(ways[0], "is delivered by mirrors") || !strings.Contains(ways[1], "is delivered by push: no mirror answered") {
 		t.Errorf("ways %q, want mirrors, then push", ways)
 	}
 	if len(tries) != 2 || !strings.Contains(tries[0], "connection refused") || !strings.Contains(tries[1], ".incoming") {

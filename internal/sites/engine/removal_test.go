@@ -158,8 +158,8 @@ func TestForgottenSiteThatIsSilent(t *testing.T) {
 	})
 	w.until("the glidein is gone", func() bool { return w.glideinNow(g.ID).State == corral.GlideinDeleted })
 	a := w.glideinNow(g.ID).Attempts[0]
-	if a.Outcome != corral.OutcomeLost || !strings.Contains(a.Reason, "may keep it") {
-		t.Errorf("its attempt ended as %s (%s), want lost, and that the site may keep it", a.Outcome, a.Reason)
+	if a.Outcome != corral.OutcomeLost || !strings.Contains(a.Reason, "may still run it") {
+		t.Errorf("its attempt ended as %s (%s), want lost, and that the site may still run it", a.Outcome, a.Reason)
 	}
 	stop()
 	w.start() // the pilot must be able to reconnect
