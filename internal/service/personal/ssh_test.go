@@ -37,7 +37,7 @@ func TestSSHAgentIsFound(t *testing.T) {
 	}
 }
 
-// What counts is the agent that corrald was started with, until it is started anew.
+// The agent that corrald was started with counts until it is restarted.
 func TestAgentOfCorraldIsAnother(t *testing.T) {
 	c := newCorrald(t)
 	t.Setenv("SSH_AUTH_SOCK", "")

@@ -1,4 +1,4 @@
-// Package visits bounds where corrald goes for requests, and how often. Those of its own user have no bounds.
+// Package visits limits where corrald connects to on behalf of requests, and how often. Its own user has no limits.
 package visits
 
 import (
@@ -15,13 +15,14 @@ import (
 	"github.com/corral-pilot/corral/internal/service/rest"
 )
 
-// Bounds are those of visits. The zero value lets users have corrald go nowhere.
+// Bounds limits visits. The zero value allows users no connections.
 type Bounds struct {
 	Allowed access.Contacts
-	Rate    access.Rate // of visits by requests of one owner
+	Rate    access.Rate // rate of visits by one owner's requests
 }
 
-// A Keeper keeps how much of the rate each owner has used: owners are those whom an administrator has given a token.
+// A Keeper tracks each owner's use of the rate. Owners are the holders of tokens from an administrator, so there are
+// few.
 type Keeper struct {
 	bounds Bounds
 
@@ -29,10 +30,10 @@ type Keeper struct {
 	used map[string]access.Bucket
 }
 
-// New returns a Keeper of the bounds.
+// New returns a Keeper with these limits.
 func New(b Bounds) *Keeper { return &Keeper{bounds: b, used: map[string]access.Bucket{}} }
 
-// May counts a visit, or returns when the next one may be.
+// May counts a visit, or returns an error with the time of the next one.
 func (k *Keeper) May(who access.Caller, now time.Time) error {
 	if who.Name == access.LocalName {
 		return nil
@@ -48,7 +49,7 @@ func (k *Keeper) May(who access.Caller, now time.Time) error {
 	return nil
 }
 
-// MayReach refuses a contact that is not for who asks.
+// MayReach refuses a contact that the caller may not use.
 func (k *Keeper) MayReach(who access.Caller, contact string) error {
 	to, err := gridsite.ParseContact(contact)
 	if err == nil {
@@ -57,14 +58,14 @@ func (k *Keeper) MayReach(who access.Caller, contact string) error {
 	if err != nil || to.Transport != "ssh" || who.Name == access.LocalName {
 		return err
 	}
-	port, _ := strconv.Atoi(to.Port) // a contact has a number there, or nothing
+	port, _ := strconv.Atoi(to.Port) // a contact has a number or nothing there
 	return k.bounds.Allowed.Check("contact", to.Host, port)
 }
 
-// Entry is the error of a site that did not let corrald in, at the field that would help. A site that does not answer
-// is told by a status of its own: corrald itself is well, and repeating the request at once, as clients do after a
-// 503, would be of no use. Why a host is not reached only administrators hear: to others it would tell what is in the
-// network of corrald's machine.
+// Entry returns the error for a site that did not admit corrald, at the request field that would help. A site that
+// does not answer has its own status: corrald itself is healthy, and repeating the request at once, as clients do
+// after a 503, would be useless. Only administrators learn why a host is unreachable: for others this would reveal
+// what is in the network of corrald's machine.
 func Entry(who access.Caller, err error) error {
 	var unreached *gridsite.Unreached
 	var early *access.TooMany
