@@ -289,7 +289,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"absolute":        {archiveOf(t, "/etc/passwd", "key", "manifest.json", `{"format": 1}`), "is not a valid name in a backup"},
 		"of tomorrow":     {archiveOf(t, "manifest.json", `{"format": 2, "corral": "v9"}`), "use the corral that wrote it, v9"},
 		"no database":     {archiveOf(t, "manifest.json", `{"format": 1, "files": []}`), "the database"},
-		"relative run":    {archiveOf(t, "manifest.json", `{"format": 1, "files": null, "runs": {"1": "here"}}`), "no absolute path"},
+		"relative run":    {archiveOf(t, "manifest.json", `{"format": 1, "files": null, "runs": {"1": "here"}}`), "not an absolute path"},
 	} {
 		bad := filepath.Join(t.TempDir(), "backup")
 		other := newHome(t)

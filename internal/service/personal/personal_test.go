@@ -270,7 +270,7 @@ func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 	if err := os.WriteFile(c.Layout.State+"/silent", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("corrald (process %d) runs but does not answer: try again, or `kill %[1]d`", pid)
+	want := fmt.Sprintf("corrald (process %d) is running but does not answer: try again, or `kill %[1]d`", pid)
 	if started, err := c.Start(t.Context()); started || corral.KindOf(err) != corral.Unavailable || err.Error() != want {
 		t.Errorf("Start = %v, %v, want Unavailable: %s", started, err, want)
 	}
@@ -278,7 +278,7 @@ func TestOneThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 		t.Errorf("the log says %q (%v): a second one was started", b, err)
 	}
 	f := examineCorrald(t.Context(), c)
-	if f.OK || f.Found+": "+f.Advice != strings.NewReplacer("corrald (", "", ") runs", " runs").Replace(want) {
+	if f.OK || f.Found+": "+f.Advice != strings.NewReplacer("corrald (", "", ") is", " is").Replace(want) {
 		t.Errorf("the doctor finds %+v, want %s", f, want)
 	}
 	if !running(pid) || c.PID() != pid {

@@ -60,7 +60,7 @@ func TestCheckSockets(t *testing.T) {
 	}{
 		{"what is not there yet", func(dir, _ string) error { return os.Remove(dir) }, ""},
 		{"the user's alone", func(dir, _ string) error { return os.Chmod(dir, 0o755) }, ""},
-		{"others may write", func(dir, _ string) error { return os.Chmod(dir, 0o770) }, "has mode 0770, so that others"},
+		{"others may write", func(dir, _ string) error { return os.Chmod(dir, 0o770) }, "has mode 0770, so that other users"},
 		{"everybody's", func(dir, _ string) error { return os.Chmod(dir, 0o777|os.ModeSticky) },
 			"so that any user could put a socket there"},
 		{"a link", func(dir, _ string) error { return errors.Join(os.Remove(dir), os.Symlink("/tmp", dir)) },

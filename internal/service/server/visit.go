@@ -71,7 +71,7 @@ func isFree(tx *store.Tx, site corral.Site) error {
 		}
 		if o.Owner != site.Owner {
 			return corral.ErrorAt(corral.Conflict, "root",
-				"%s and the root of another owner's site there would contain one "+
+				"%s and the root of another user's site there would contain one "+
 					"another: name another root", site.Root)
 		}
 		if o.Name != site.Name {
