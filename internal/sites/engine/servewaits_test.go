@@ -82,5 +82,5 @@ func TestWhyASiteIsNotSetUp(t *testing.T) {
 	said.Waits, said.Never = "PartitionTimeLimit", true
 	mu.Unlock()
 	saying(corral.SiteStaging, "its setup job waits: PartitionTimeLimit")
-	saying(corral.SiteFailed, "setup job 1 failed: the site took it, and never starts it: PartitionTimeLimit")
+	saying(corral.SiteFailed, "setup job 1 failed: the site accepted it but never starts it: PartitionTimeLimit")
 }
