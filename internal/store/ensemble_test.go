@@ -51,9 +51,9 @@ func TestEnsembleLife(t *testing.T) {
 		return func(tx *store.Tx) (err error) { e, err = tx.MoveEnsemble(1, move, reason); return err }
 	}
 	w.refused(corral.Conflict, move(record.End, ""))
-	w.write(move(record.Stop, "its deadline is over"))
+	w.write(move(record.Stop, "its deadline has passed"))
 	w.write(move(record.End, ""))
-	if e.EndedAt.IsZero() || e.Reason != "its deadline is over" {
+	if e.EndedAt.IsZero() || e.Reason != "its deadline has passed" {
 		t.Errorf("ended ensemble %+v", e)
 	}
 	w.write(func(tx *store.Tx) error { _, err := tx.CreateEnsemble(w.newEnsemble("y")); return err })

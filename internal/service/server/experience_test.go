@@ -77,7 +77,7 @@ func TestPlanAtASlowSite(t *testing.T) {
 	if took := document.Schedule[0].End - document.Schedule[0].Start; took != corral.Seconds(15*time.Second) {
 		t.Errorf("the first task takes %s, want 1.5 × the 10s of the other hosts, and not the mean", took)
 	}
-	want := "at site " + site.Name + " tasks are taken to need 1.50 × their estimates, as learned from 1 kind that ran elsewhere, too"
+	want := "at site " + site.Name + " tasks are assumed to need 1.50 × their estimates, as learned from 1 kind that ran elsewhere, too"
 	if !slices.Contains(document.Reasons, want) {
 		t.Errorf("reasons %q, want %q among them", document.Reasons, want)
 	}
