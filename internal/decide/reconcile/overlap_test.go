@@ -13,13 +13,13 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// waited is an attempt of one cpu that waited so long, before the world began.
+// waited returns an attempt of one cpu that waited that long, before the world began.
 func waited(d time.Duration) corral.Wait {
 	return corral.Wait{Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Minute), SubmittedAt: t0.Add(-time.Hour), StartedAt: t0.Add(d - time.Hour)}
 }
 
 // The pilot's minute has 55 s in which its workers serve: 3 s are kept for leaving, and 2 s for ending tasks. The
-// successor is submitted so early that it runs 20 s before these are over, if it waits as nine of ten have.
+// successor is submitted early enough to run for 20 s before these are over, if it waits as nine of ten have.
 func TestOverlapRestsOnWaits(t *testing.T) {
 	t.Parallel()
 	g := glideinWith(resubmit.Policy{Mode: resubmit.Forever}, alive(1, corral.JobRunning))
@@ -75,8 +75,8 @@ func TestOverlapRestsOnWaits(t *testing.T) {
 	}
 }
 
-// Whatever is known of waits: there are never three generations, the successor is never later than the overlap wants
-// it, and not earlier than the longest wait explains.
+// Whatever the known waits are: there are never three generations, and the successor is submitted no later than the
+// overlap requires and no earlier than the longest wait explains.
 func TestOverlapBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

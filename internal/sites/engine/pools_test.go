@@ -41,7 +41,7 @@ func (onlyRelease) Release(context.Context, string) (dir, version string, err er
 
 func (onlyRelease) Prune([]string) error { return nil }
 
-// poolDirs is where the pools of worlds are, and their workers.
+// poolDirs holds the directories of the worlds' pools and their workers.
 var poolDirs sync.Map // :: *world → string
 
 // pool starts a real HTCondor pool as cluster "mine", for as long as the test runs.
@@ -52,7 +52,7 @@ func (w *world) pool() corral.Cluster {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { // the pool's owner enters it
+	if err := os.Chmod(dir, 0o755); err != nil { // so that the pool's owner can enter it
 		w.t.Fatal(err)
 	}
 	poolDirs.Store(w, dir)
@@ -86,7 +86,7 @@ func (w *world) clusterIs(id corral.ClusterID, state corral.ClusterState) (c cor
 	return c
 }
 
-// removeCluster ends a pool, whatever still needs it.
+// removeCluster removes a pool even if it is still needed.
 func (w *world) removeCluster(id corral.ClusterID) {
 	w.write(func(tx *store.Tx) error {
 		live, err := tx.Glideins(store.GlideinFilter{Cluster: id, Live: true})
@@ -109,7 +109,7 @@ func (w *world) removeCluster(id corral.ClusterID) {
 	w.clusterIs(id, corral.ClusterDeleted)
 }
 
-// condorGlidein asks for a glidein for a pool.
+// condorGlidein requests a glidein for a pool.
 func (w *world) condorGlidein(site corral.SiteID, change func(*corral.Glidein)) (g corral.Glidein) {
 	w.t.Helper()
 	g = corral.Glidein{Owner: "local", Site: site, Cluster: 2, Hosts: 1, CPUs: 2, MemoryMiB: 200, Walltime: corral.Seconds(5 * time.Minute)}
@@ -120,7 +120,7 @@ func (w *world) condorGlidein(site corral.SiteID, change func(*corral.Glidein)) 
 	return g
 }
 
-// given reads a file that an attempt was given.
+// given reads a file that an attempt received.
 func (w *world) given(j corral.Job, name string) []byte {
 	w.t.Helper()
 	b, err := os.ReadFile(filepath.Join(jobdir.Path(filepath.Join(w.dir, "here"), j.Tag), name))
@@ -130,7 +130,7 @@ func (w *world) given(j corral.Job, name string) []byte {
 	return b
 }
 
-// workers starts a real condor_master with what an attempt was given, as its pilot would, until the test ends.
+// workers starts a real condor_master with the files that an attempt received, like its pilot, until the test ends.
 func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	w.t.Helper()
 	release, err := programs.HTCondor()
@@ -177,7 +177,7 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 
 var _ admission.Pools = (*condorpool.Keepers)(nil)
 
-// workerPackage puts a worker package of HTCondor into the catalog. Nothing in it can be run: what is staged, and
+// workerPackage adds a worker package of HTCondor to the catalog. It contains nothing executable: what is staged, and
 // when, does not depend on that.
 func (w *world) workerPackage(version, arch string) (p corral.Package) {
 	w.t.Helper()

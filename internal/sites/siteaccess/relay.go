@@ -22,8 +22,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// mayHaveRelay reports whether workers of a glidein get the relay's addresses. Where it is left to us they do unless it
-// is known that their nodes have a way of their own, and only through ssh: a site without has our own network.
+// mayHaveRelay reports whether a glidein's workers get the relay's addresses. With automatic choice they do unless their nodes
+// are known to have direct access, and only at sites behind ssh, because other sites share our network.
 func mayHaveRelay(w reconcile.World, g corral.Glidein) bool {
 	switch {
 	case g.Broker == corral.BrokerRelay:
@@ -35,7 +35,7 @@ func mayHaveRelay(w reconcile.World, g corral.Glidein) bool {
 	return outbound == nil || !*outbound || poolIsHidden(w, g)
 }
 
-// needsRelay reports whether a glidein that may have the relay can do nothing without.
+// needsRelay reports whether a glidein that may use the relay cannot work without it.
 func needsRelay(w reconcile.World, g corral.Glidein) bool {
 	if !mayHaveRelay(w, g) {
 		return false
@@ -44,7 +44,7 @@ func needsRelay(w reconcile.World, g corral.Glidein) bool {
 	return g.Broker == corral.BrokerRelay || outbound != nil && !*outbound || poolIsHidden(w, g)
 }
 
-// reachesOut returns whether the nodes of the site reach other machines; nil if that is unknown.
+// reachesOut reports whether the site's nodes can reach other machines; nil if that is unknown.
 func reachesOut(site corral.Site) *bool {
 	if site.Facts == nil {
 		return nil
@@ -52,38 +52,38 @@ func reachesOut(site corral.Site) *bool {
 	return site.Facts.Outbound
 }
 
-// poolIsHidden reports whether the pool of a glidein listens where only its own machine reaches it.
+// poolIsHidden reports whether a glidein's pool listens only on a loopback address.
 func poolIsHidden(w reconcile.World, g corral.Glidein) bool {
 	n, condor := w.Needs[g.Cluster]
 	return condor && OnLoopback(n.Cluster.Collector)
 }
 
-// relayEndTime is how long the end of a relay is waited for: a site that does not answer keeps nobody.
+// relayEndTime limits the wait for the end of a relay, because the site may not answer.
 const relayEndTime = 2 * time.Second
 
-// RelayConfig says what relays need of corrald. All fields are required.
+// RelayConfig holds what relays need from corrald. All fields are required.
 type RelayConfig struct {
 	Log      *slog.Logger
 	Reach    *Reach
-	Clusters *admission.Clusters // decides which requests through a relay are admitted, and is told of changes
-	Address  admission.Address   // what they are connected with
+	Clusters *admission.Clusters // decides which requests through a relay are admitted, and is notified of changes
+	Address  admission.Address   // how admitted requests are connected
 }
 
-// A Relay is the relay of one site as the loop that serves the site sees it. It belongs to that goroutine. In each step
-// the loop first has it kept (Keep), then asks for each attempt that is to be submitted whether it must wait (Awaited)
-// and what addresses it is told (Addresses), and at the end records what is new (News, Note).
+// A Relay is the relay of one site, as used by the loop that serves the site. It belongs to that goroutine. In each
+// step the loop first updates it (Keep), then asks for each attempt to be submitted whether it must wait (Awaited)
+// and which addresses it gets (Addresses), and finally records changes (News, Note).
 type Relay struct {
 	cfg     RelayConfig
 	process *process // nil: no attempt needs one
 	awaited bool     // by an attempt that is about to be submitted
 }
 
-// New returns a relay that does not run.
+// NewRelay returns a relay that is not running.
 func NewRelay(cfg RelayConfig) *Relay { return &Relay{cfg: cfg} }
 
-// Keep starts the relay when there is an attempt that was told of it, as one may that an earlier corrald submitted, and
-// ends it after the last of them, unless a glidein waits for it. back says that the site was in trouble until now: then
-// a relay that was lost is tried at once.
+// Keep starts the relay if a live attempt may have been given its address, even by an earlier corrald, and ends it
+// after the last such attempt, unless a glidein waits for it. back means that the site was in trouble until now: a
+// lost relay is then restarted at once.
 func (r *Relay) Keep(ctx context.Context, w reconcile.World, back bool) {
 	wanted := len(w.NoRelay) > 0
 	for _, g := range w.Glideins {
@@ -101,7 +101,7 @@ func (r *Relay) Keep(ctx context.Context, w reconcile.World, back bool) {
 	r.awaited = false
 }
 
-// start starts the relay's goroutine, unless it runs.
+// start starts the relay's goroutine unless it is running.
 func (r *Relay) start(ctx context.Context, site corral.Site) {
 	if r.process != nil {
 		return
@@ -113,7 +113,7 @@ func (r *Relay) start(ctx context.Context, site corral.Site) {
 	go r.process.run(ctx)
 }
 
-// End ends the relay, if there is one, and does not wait for a site that does not answer.
+// End ends the relay, if there is one, without waiting long for a site that does not answer.
 func (r *Relay) End() {
 	if r.process == nil {
 		return
@@ -128,8 +128,8 @@ func (r *Relay) End() {
 	r.process = nil
 }
 
-// Awaited reports whether an attempt of g that is about to be submitted must wait until the relay was tried for the
-// first time, or tried again if g needs it. It starts the relay. What comes of it the next step knows.
+// Awaited reports whether an attempt of g that is about to be submitted must wait until the relay has been tried for
+// the first time or, if g needs it, tried again. It starts the relay. The next step sees the result.
 func (r *Relay) Awaited(ctx context.Context, w reconcile.World, g corral.Glidein) bool {
 	if !mayHaveRelay(w, g) {
 		return false
@@ -140,7 +140,7 @@ func (r *Relay) Awaited(ctx context.Context, w reconcile.World, g corral.Glidein
 	return len(addresses) == 0 && trouble == "" || trouble != "" && needsRelay(w, g)
 }
 
-// Addresses returns the addresses of the relay, HOST:PORT, that workers of g are told; none if they are told of none.
+// Addresses returns the relay's addresses, HOST:PORT, for g's workers; none if they do not use it.
 func (r *Relay) Addresses(w reconcile.World, g corral.Glidein) []string {
 	if r.process == nil || !mayHaveRelay(w, g) {
 		return nil
@@ -149,7 +149,7 @@ func (r *Relay) Addresses(w reconcile.World, g corral.Glidein) []string {
 	return addresses
 }
 
-// trouble is why the relay does not run; empty if it runs, or is not wanted.
+// trouble returns why the relay is not running, or "" if it is running or not wanted.
 func (r *Relay) trouble() string {
 	if r.process == nil {
 		return ""
@@ -158,10 +158,10 @@ func (r *Relay) trouble() string {
 	return trouble
 }
 
-// notRunning begins what is said of a relay with a trouble.
-const notRunning = "the site's relay does not run: "
+// notRunning begins the description of a relay's trouble.
+const notRunning = "the site's relay is not running: "
 
-// Lacks says of each glidein that needs the relay why that is not there.
+// Lacks returns, for each glidein that needs the relay, why it is not running.
 func (r *Relay) Lacks(w reconcile.World) map[corral.GlideinID]string {
 	trouble := r.trouble()
 	if trouble == "" {
@@ -176,10 +176,10 @@ func (r *Relay) Lacks(w reconcile.World) map[corral.GlideinID]string {
 	return lacks
 }
 
-// News reports whether something else is recorded of the relay than what is true now.
+// News reports whether the relay's recorded state differs from its present state.
 func (r *Relay) News(site corral.Site) bool { return r.trouble() != site.RelayTrouble }
 
-// Note records why the relay does not run, with the site and in the history of the glideins that may need it.
+// Note records why the relay is not running, with the site and in the histories of the glideins that may need it.
 func (r *Relay) Note(tx *store.Tx, w reconcile.World) error {
 	why := r.trouble()
 	_, err := tx.SetSite(w.Site.ID, func(s *corral.Site) { s.RelayTrouble = why })

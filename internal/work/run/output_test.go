@@ -13,10 +13,10 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// files are what attempts have printed: "task attempt stream" → text.
+// files is the output of attempts: "task attempt stream" → text.
 type files map[string]string
 
-// read reads them as corrald does those of a run.
+// read reads a file as corrald reads those of a run.
 func (f files) read(of File, after, most int64) ([]byte, error) {
 	text, ok := f[of.Task+" "+string(rune('0'+of.Attempt))+" "+of.Name]
 	if !ok {
@@ -26,7 +26,7 @@ func (f files) read(of File, after, most int64) ([]byte, error) {
 	return []byte(text[:min(most, int64(len(text)))]), nil
 }
 
-// ask tells of a run, and returns what it says as lines.
+// askOutput makes a request about a run, and returns the answer as lines.
 func askOutput(t interface{ Fatal(...any) }, tasks []*api.Task, at api.OutputPlace, ended bool, f files) (said []string, out api.Output) {
 	out, err := newTelling(tasks, at, ended, f.read).tell()
 	if err != nil {
@@ -103,7 +103,7 @@ func TestTellingIsBounded(t *testing.T) {
 	}
 }
 
-// A text that is too long for an answer is cut between two characters: JSON has no halves of them.
+// A text that is too long for an answer is cut between two characters, because JSON cannot represent parts of them.
 func TestTellingCutsNoCharacter(t *testing.T) {
 	t.Parallel()
 	text := "a" + strings.Repeat("é", mostBytes)
@@ -130,7 +130,7 @@ func TestTellingCutsNoCharacter(t *testing.T) {
 	}
 }
 
-// Whatever happens between two questions, each byte is told once and in its order.
+// Whatever happens between two requests, each byte is sent once and in its order.
 func TestTellingTellsAllOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,7 +174,7 @@ func TestTellingTellsAllOnce(t *testing.T) {
 	})
 }
 
-// Of more running tasks than one look can take, each has its turn.
+// If more tasks run than one look can handle, each has its turn.
 func TestTellingOfManyThatRun(t *testing.T) {
 	t.Parallel()
 	tasks := make([]*api.Task, 3*mostFiles)
