@@ -82,7 +82,7 @@ func TestDAGManRunsTheExample(t *testing.T) {
 }
 
 // TestDAGManRunsTheCheckedExample has DAGMan run the example of what a run heeds: the files are those that corral run
-// leaves (internal/cli/command/testdata/script/dagman.txtar).
+// leaves (internal/cli/testdata/script/dagman.txtar).
 func TestDAGManRunsTheCheckedExample(t *testing.T) {
 	t.Parallel()
 	p := common(t)

@@ -1,0 +1,86 @@
+package cli
+
+// glidein create --start-by is a virtual reservation (plan/planner/virtual) of a site's plain queue. The request that
+// goes to corrald is an ordinary one: the time of its submission, its walltime and how long it may wait are reckoned
+// here, from waits that corrald has seen at the site.
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
+	"github.com/corral-pilot/corral/plan/planner/virtual"
+)
+
+// startingBy has a glidein run by a time: it is submitted so early that it most probably does, for as long as from then
+// to the end of its walltime after that time, and is cancelled if it waits longer (plan/planner/virtual). It says what
+// the odds are.
+func (v glideinVerbs) startingBy(
+	c *cli.Context,
+) func(*api.Client, context.Context, api.NewGlidein, string) (corral.Glidein, error) {
+	return func(cl *api.Client, ctx context.Context, in api.NewGlidein, key string) (g corral.Glidein, err error) {
+		for _, flag := range []string{"not-before", "queue-timeout"} {
+			if c.IsSet(flag) {
+				return g, corral.ErrorAt(corral.Invalid, "--"+flag, "it follows from --start-by")
+			}
+		}
+		if in.Resubmit != "never" {
+			return g, corral.ErrorAt(corral.Invalid, "--resubmit", "with --start-by a glidein is submitted once")
+		}
+		now := time.Now().UTC().Truncate(time.Second)
+		within, err := fromNow("--start-by", c.String("start-by"), now)
+		if err != nil {
+			return g, err
+		}
+		site, err := cl.Site(ctx, in.Site)
+		if err != nil {
+			return g, err
+		}
+		waits, err := cl.SiteEachWait(ctx, in.Site)
+		if err != nil {
+			return g, err
+		}
+		waits = queueing.In(cmp.Or(in.Queue, site.Queue), waits)
+		wanted := virtual.Wanted{Start: within, Length: time.Duration(in.Walltime), Processors: in.Hosts * in.CPUs}
+		waited := queueing.NewPredictor(waits, now)
+		// Where no wait says anything all instants are as good, and the first one counts that the queue's limit allows.
+		chances := func(n int, walltime, within time.Duration) float64 {
+			if share, known := waited.Estimate(n, walltime, within); known {
+				return share
+			}
+			return 1 // as good as any other
+		}
+		queue, _ := site.Facts.In(cmp.Or(in.Queue, site.Queue))
+		early, err := virtual.Plan(0, wanted, time.Duration(queue.MaxWalltime), chances)
+		if err != nil {
+			return g, err
+		}
+		// It waits until the wanted start at most. Left in the queue beyond that it would run when nobody wants it.
+		if early.At > 0 {
+			in.NotBefore = now.Add(early.At)
+		}
+		in.Walltime, in.QueueLimit = corral.Seconds(early.Walltime), corral.Seconds(max(time.Second, within-early.At))
+		if g, err = cl.CreateGlidein(ctx, in, key); err != nil {
+			return g, err
+		}
+		odds := "with unknown odds, for no wait there says anything of it"
+		if _, known := waited.Estimate(wanted.Processors, early.Walltime, within-early.At); known {
+			odds = "with a probability of " + percent(early.Chance) + ", by " + counted(len(waits), "wait")
+		}
+		v.say("it is submitted %s for %s, and runs by %s %s; else it is cancelled", inTime(early.At),
+			brief(in.Walltime), now.Add(within).Format(time.RFC3339), odds)
+		return g, nil
+	}
+}
+
+func inTime(d time.Duration) string {
+	if d == 0 {
+		return "now"
+	}
+	return "in " + brief(corral.Seconds(d))
+}

@@ -1,0 +1,88 @@
+package cli
+
+// A plan is drawn where it was asked for, not by corrald: its document has all that a picture shows.
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/cli/plot"
+	"github.com/corral-pilot/corral/internal/cli/report"
+)
+
+// planPlot is what --plot does with a plan.
+const planPlot = "draw the cpus that it holds over time, and the plans that were considered, into `FILE`.png or .svg"
+
+// plotFlag names the file for a picture. Its ending is checked before anything is asked for.
+func plotFlag(usage string) cli.Flag {
+	return &cli.StringFlag{
+		Name:  "plot",
+		Usage: usage,
+		Action: func(_ *cli.Context, file string) error {
+			if _, err := formatOf(file); err != nil {
+				return err
+			}
+			return canWrite("--plot", file)
+		},
+	}
+}
+
+// canWrite refuses a file that cannot be written because of where it is, before anything is made of which it tells.
+func canWrite(flag, file string) error {
+	if dir, err := os.Stat(filepath.Dir(file)); err != nil || !dir.IsDir() {
+		return corral.ErrorAt(corral.Invalid, flag, "there is no folder %s", filepath.Dir(file))
+	}
+	if there, err := os.Stat(file); err == nil && there.IsDir() {
+		return corral.ErrorAt(corral.Invalid, flag, "%s is a folder", file)
+	}
+	return nil
+}
+
+func formatOf(file string) (plot.Format, error) {
+	f, err := plot.FormatOf(file)
+	if err != nil {
+		return f, corral.ErrorAt(corral.Invalid, "--plot", "%w", err)
+	}
+	return f, nil
+}
+
+// plotted draws a plan into the file of --plot, if one was named. Of a plan whose goal is out of reach the nearest is
+// drawn.
+func plotted(c *cli.Context, cl *api.Client, row corral.Plan) error {
+	file := c.String("plot")
+	if file == "" {
+		return nil
+	}
+	document, err := report.Document(row)
+	if err != nil {
+		return err
+	}
+	if !document.Whole() {
+		if document.Schedule, err = scheduleApart(c.Context, cl, row); err != nil {
+			return err
+		}
+	}
+	figures := []plot.Figure{plot.StaircaseOf(document)}
+	if len(document.Front) > 1 {
+		figures = append(figures, plot.FrontOf(document))
+	}
+	return draw(file, figures...)
+}
+
+// draw writes figures into a file whose name says in which format.
+func draw(file string, figures ...plot.Figure) error {
+	format, err := formatOf(file)
+	if err != nil {
+		return err
+	}
+	var drawn bytes.Buffer
+	if err := plot.Write(&drawn, format, figures...); err != nil {
+		return err
+	}
+	return os.WriteFile(file, drawn.Bytes(), 0o666)
+}

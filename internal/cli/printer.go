@@ -1,0 +1,231 @@
+package cli
+
+// Everything is printed in one of three ways: a table for people, JSON or YAML with the names of the REST API, or bare
+// ids with --quiet. Data goes to stdout and everything else to stderr, so a script can rely on either form.
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/goccy/go-yaml"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/cli/progress"
+)
+
+// The forms of what is printed.
+const (
+	formTable = "table"
+	formJSON  = "json"
+	formYAML  = "yaml"
+)
+
+var forms = []string{formTable, formJSON, formYAML}
+
+// A printer writes what a command has to say in the form that was asked for.
+type printer struct {
+	stdio
+	format string
+	quiet  bool       // bare ids instead
+	flags  []cli.Flag // of the command that runs
+}
+
+// configure reads the global flags; it runs before any command does.
+func (p *printer) configure(c *cli.Context) error {
+	format := c.String("output")
+	if isCommand(c.App.Commands, format) { // which -o took for its value
+		return corral.ErrorAt(corral.Invalid, "--output", "wants table, json or yaml before the command %q", format)
+	}
+	if !slices.Contains(forms, format) {
+		return corral.ErrorAt(corral.Invalid, "--output", "%q is none of %s", format, strings.Join(forms, ", "))
+	}
+	p.format, p.quiet = format, c.Bool("quiet")
+	return nil
+}
+
+// isCommand reports whether a word names one of the commands, or one of theirs.
+func isCommand(commands []*cli.Command, word string) bool {
+	return slices.ContainsFunc(commands, func(c *cli.Command) bool {
+		return c.HasName(word) || isCommand(c.Subcommands, word)
+	})
+}
+
+// forPeople reports whether tables and what stands around them are wanted.
+func (p *printer) forPeople() bool { return p.format == formTable && !p.quiet }
+
+// say writes one line for people.
+func (p *printer) say(format string, args ...any) {
+	if !p.quiet {
+		fmt.Fprintln(p.err, readable(fmt.Sprintf(format, args...)))
+	}
+}
+
+// print writes v, called id, in the form that was asked for; what writes it for people.
+func (p *printer) print(v any, id string, people func()) error {
+	switch {
+	case p.quiet:
+		_, err := fmt.Fprintln(p.out, id)
+		return err
+	case p.format != formTable:
+		return p.encode(v)
+	}
+	people()
+	return nil
+}
+
+// encode writes v as JSON or YAML; both have the names of the REST type.
+func (p *printer) encode(v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	if p.format == formYAML {
+		if b, err = yaml.JSONToYAML(b); err != nil {
+			return fmt.Errorf("encoding the answer: %w", err)
+		}
+	}
+	_, err = fmt.Fprintln(p.out, strings.TrimRight(string(b), "\n"))
+	return err
+}
+
+// about is an error that concerns an object which the command made, or found: with -o json the
+// problem's instance says which.
+type about struct {
+	instance string // its path in the REST API
+	err      error
+}
+
+func (a about) Error() string { return a.err.Error() }
+func (a about) Unwrap() error { return a.err }
+
+// shown is an error that stdout tells already.
+type shown struct{ error }
+
+func (s shown) Unwrap() error { return s.error }
+
+// problem says what went wrong: on stderr for people, with -o json or yaml also as a problem object on stdout, where a
+// script looks for the answer. Of an internal error of corrald only corrald's log has the details; one of this program
+// may be shown, since whoever sees it is its user.
+func (p *printer) problem(err error) {
+	fmt.Fprintln(p.err, "corral: "+readable(withFlag(err, p.flags)))
+	var already shown
+	if p.format == formTable || p.format == "" || errors.As(err, &already) {
+		return
+	}
+	problem := *api.ProblemOf(err)
+	var own *corral.Error
+	if !errors.As(err, &own) { // an error of this program, not of corrald's: it may be shown
+		problem.Detail = err.Error()
+	}
+	var of about
+	if errors.As(err, &of) {
+		problem.Instance = of.instance
+	}
+	_ = p.encode(problem) // the same words are on stderr
+}
+
+// mostSaid is how many characters of a sentence people are shown.
+const mostSaid = 4000
+
+// readable is a sentence that no terminal obeys and that ends before nobody reads it any more.
+func readable(sentence string) string {
+	return cut(progress.Inert(strings.ReplaceAll(sentence, "\r\n", "\n")), mostSaid)
+}
+
+// A stream is one that remembers why something was not written to it.
+type stream struct {
+	io.Writer
+	mu  sync.Mutex // guards err
+	err error      // the first
+}
+
+func (o *stream) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
+// lost is why something was not written, nil if all was.
+func (o *stream) lost() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		return nil
+	}
+	return corral.ErrorAt(corral.Failed, "stdout", "%w; what was asked for is not all there", o.err)
+}
+
+// withFlag is an error for people: where it names a field of a request, it names the flag that sets the field instead.
+// Of a field of several values, which one it is stays.
+func withFlag(err error, flags []cli.Flag) string {
+	text := err.Error()
+	place, rest, ok := strings.Cut(text, ": ")
+	if !ok {
+		return text
+	}
+	field, _, _ := strings.Cut(place, ".") // of labels.colour the flag is that of labels,
+	field, _, _ = strings.Cut(field, "[")  // and of site_options[1] that of site_options
+	name, special := flagOf[field]
+	if !special {
+		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // without the unit
+	}
+	if lookup(flags, name) == nil {
+		e, placed := errors.AsType[*corral.Error](err)
+		if placed && e.Place == place && slices.Contains([]string{"id", "task", "tasks"}, place) {
+			return rest // of the path: the sentence names it
+		}
+		return text
+	}
+	if place != field {
+		return place + " (--" + name + "): " + rest
+	}
+	return "--" + name + ": " + rest
+}
+
+// flagOf are the flags whose names do not follow from those of their fields: field → flag.
+var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label",
+	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max",
+	"pilot_cpus": "cpus", "pilot_walltime_s": "walltime"}
+
+// terminalOf is the terminal that w writes to, nil if it is none.
+func terminalOf(w io.Writer) *os.File {
+	if o, ok := w.(*stream); ok {
+		w = o.Writer
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool { return terminalOf(w) != nil }
+
+// widthOf returns how many characters fit on a line of w, which is a terminal.
+func widthOf(w io.Writer) int {
+	width, _, err := term.GetSize(int(terminalOf(w).Fd()))
+	if err != nil || width <= 0 {
+		return helpWidth
+	}
+	return width
+}
+
+// lookOf says how to draw on w.
+func lookOf(w io.Writer) progress.Look {
+	if !isTerminal(w) || os.Getenv("TERM") == "dumb" {
+		return progress.Look{}
+	}
+	return progress.Look{Width: func() int { return widthOf(w) }, Colour: os.Getenv("NO_COLOR") == ""}
+}

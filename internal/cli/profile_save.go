@@ -1,0 +1,78 @@
+package cli
+
+// corrald keeps profiles under names, so that plans on any machine can use them, and so that they can grow run after
+// run. What a profile is made of is read here where it is a file.
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+var profiles = noun[string]{name: "profile", key: named}
+
+func (v profileVerbs) keptCommands() []*cli.Command {
+	return []*cli.Command{
+		{
+			Name: "save", Flags: []cli.Flag{
+				&cli.BoolFlag{Name: "merge", Usage: "add to the profile of that name, if there is one"}, keyFlag(),
+			},
+			Action: creating(v.newProfile,
+				(*api.Client).SaveProfile, func(_ *cli.Context, _ *api.Client, made corral.Profile) error {
+					return keptTable.show(v.printer, made)
+				}),
+		},
+		keptTable.listVerb(v.printer, (*api.Client).Profiles),
+		profiles.verb("show", printing((*api.Client).Profile, v.showKept)),
+		profiles.verb("remove", printing((*api.Client).RemoveProfile, keptTable.one(v.printer))),
+		profiles.verb("history", printing((*api.Client).ProfileHistory, entryTable.many(v.printer))),
+	}
+}
+
+func (v profileVerbs) newProfile(c *cli.Context) (api.NewProfile, error) {
+	sources, err := v.sources(c.Context, c.Args().Tail())
+	return api.NewProfile{Name: c.Args().First(), Sources: sources, Merge: c.Bool("merge")}, err
+}
+
+// showKept shows a profile and, to people, what it says of each kind of tasks.
+func (v profileVerbs) showKept(kept corral.Profile) error {
+	if err := keptTable.show(v.printer, kept); err != nil || !v.forPeople() || len(kept.Document) == 0 {
+		return err
+	}
+	read, err := profile.ReadJSON(bytes.NewReader(kept.Document), kept.Name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(v.out)
+	return v.showClasses(read)
+}
+
+// keptDocument returns the document of a profile that corrald keeps.
+func keptDocument(ctx context.Context, cl *api.Client, name string) ([]byte, error) {
+	kept, err := cl.Profile(ctx, name)
+	return kept.Document, err
+}
+
+var keptTable = listing[corral.Profile]{
+	owner: func(p corral.Profile) string { return p.Owner },
+	id:    func(p corral.Profile) string { return p.Name },
+	none:  "no profiles are kept; `corral profile save NAME run:ID` keeps one, `corral profile library` lists others",
+	columns: []column[corral.Profile]{
+		{"id", func(p corral.Profile) any { return p.ID }},
+		{"name", func(p corral.Profile) any { return p.Name }},
+		{"runs", func(p corral.Profile) any { return p.Runs }},
+		{"kinds", func(p corral.Profile) any { return p.Kinds }},
+		{"tasks", func(p corral.Profile) any { return p.Tasks }},
+		{"changed", func(p corral.Profile) any { return when(p.UpdatedAt) }},
+		{"state", func(p corral.Profile) any { return p.State }},
+		{"sources", func(p corral.Profile) any { return strings.Join(p.Sources, ", ") }},
+	},
+	details: []column[corral.Profile]{{"digest", func(p corral.Profile) any { return p.Digest }}},
+}

@@ -1,0 +1,229 @@
+package cli
+
+// profile trace runs a command and watches its processes. It stands in the command's way as little as it can: the
+// command has this program's streams, folder and environment, signals reach it, and what it ends with is what this
+// program ends with. All that is said of it goes to stderr, when it is over, or to a file.
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math/bits"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/embedded/ptrace"
+	"github.com/corral-pilot/corral/workflow/profile/trace"
+)
+
+func (v profileVerbs) traceCommand() *cli.Command {
+	return &cli.Command{
+		Name: "trace",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "no-io", Usage: "watch starts and ends of processes, not what they read and write"},
+			&cli.StringFlag{Name: "out", Usage: "add the trace to `FILE` as a line of JSON, and print nothing"},
+			&cli.StringFlag{Name: "name", Usage: "the kind of task is `NAME` (default: as the program)"},
+			&cli.StringFlag{Name: "run", Usage: "the task belongs to `RUN` (default: the file that the trace is in)"},
+		},
+		Action: v.trace,
+	}
+}
+
+// A taskEnd is how a command ended that was traced: not well.
+type taskEnd struct{ status syscall.WaitStatus }
+
+func (e taskEnd) Error() string {
+	if e.status.Signaled() {
+		return "killed by " + unix.SignalName(e.status.Signal())
+	}
+	return "exit status " + strconv.Itoa(e.status.ExitStatus())
+}
+
+// exitCode is the command's. If a signal ended it, the same signal ends this program; the code is for the case that it
+// does not.
+func (e taskEnd) exitCode() int {
+	if !e.status.Signaled() {
+		return e.status.ExitStatus()
+	}
+	dieOf(e.status.Signal())
+	return 128 + int(e.status.Signal())
+}
+
+// trace runs and traces the command that the arguments are.
+func (v profileVerbs) trace(c *cli.Context) error {
+	argv := c.Args().Slice()
+	path, err := programOf(argv[0])
+	if err != nil {
+		return err
+	}
+	out, err := traceFile(c.String("out"))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	mode := trace.IO
+	if c.Bool("no-io") {
+		mode = trace.Processes
+	}
+	result, err := traced(argv, path, mode)
+	if err != nil {
+		return corral.Errorf(corral.KindOr(err, corral.Failed), "%s: %w", argv[0], err)
+	}
+	t := &result.Trace
+	t.Run, t.ID = c.String("run"), t.StartedAt.Format(time.RFC3339Nano)+" "+strconv.Itoa(t.Processes[0].ID)
+	if name := c.String("name"); name != "" {
+		t.Transformation = name
+	}
+	if err := v.tellTrace(t, out); err != nil {
+		return err
+	}
+	if !t.OK() {
+		return taskEnd{result.Status}
+	}
+	return nil
+}
+
+// programOf finds the program of a command, as a shell does.
+func programOf(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	switch {
+	case errors.Is(err, exec.ErrDot): // a shell would take it, too, from a PATH that says so
+		return path, nil
+	case errors.Is(err, fs.ErrPermission):
+		return "", corral.Errorf(corral.Failed, "%s cannot be executed: %w", name, fs.ErrPermission)
+	case err != nil:
+		return "", corral.Errorf(corral.NotFound, "there is no program %q", name)
+	}
+	return path, nil
+}
+
+// traceFile opens the file that a trace is added to, before the command runs whose trace would be lost; nil: none.
+func traceFile(name string) (*os.File, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, "--out", "%w", err)
+	}
+	return f, nil
+}
+
+// traced runs a command with this process's streams. Signals go to it for as long as it is there; after that one ends
+// what it has left.
+func traced(argv []string, path string, mode trace.Mode) (ptrace.Result, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	f := forwarder{left: cancel}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
+	defer signal.Stop(signals)
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				f.forward(s.(syscall.Signal))
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ptrace.Run(ctx, ptrace.Command{
+		Path: path, Argv: argv, Mode: mode, Started: f.started, Ended: f.ended,
+		Attr: syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}},
+	})
+}
+
+// A forwarder hands signals on to a process.
+type forwarder struct {
+	left func() // ends what a process has left
+
+	mu    sync.Mutex // guards what follows
+	pid   int        // -1: it has ended; 0: it has not started
+	early []syscall.Signal
+}
+
+// started hands on what came before the process was there.
+func (f *forwarder) started(pid int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pid = pid
+	for _, s := range f.early {
+		_ = unix.Kill(pid, s)
+	}
+}
+
+func (f *forwarder) ended() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pid = -1
+}
+
+// forward hands a signal on, unless it came from the terminal, which has sent it to the process as well.
+func (f *forwarder) forward(s syscall.Signal) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.pid < 0:
+		f.left()
+	case f.pid == 0:
+		f.early = append(f.early, s)
+	case (s == unix.SIGINT || s == unix.SIGQUIT || s == unix.SIGHUP) && inForeground():
+	default:
+		_ = unix.Kill(f.pid, s)
+	}
+}
+
+// inForeground reports whether this process's group is that which its terminal sends signals to.
+func inForeground() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// tellTrace writes the trace to a file, if there is one, or prints it.
+func (v profileVerbs) tellTrace(t *trace.Trace, out *os.File) error {
+	if out != nil {
+		line, err := t.Line()
+		if err == nil {
+			_, err = out.Write(line) // at once: others may add to it, too
+		}
+		if err != nil {
+			return corral.ErrorAt(corral.Failed, "--out", "writing the trace: %w", err)
+		}
+		return nil
+	}
+	onErr := *v.printer
+	onErr.out = v.err
+	if v.quiet {
+		return nil
+	}
+	if !v.forPeople() {
+		return onErr.encode(t)
+	}
+	return profileVerbs{&onErr}.showTrace(t)
+}
+
+// dieOf ends this process as a signal ends a process: what has started it sees the same as of the command. There is no
+// core of it, and Go, which has handlers of its own, is not asked.
+func dieOf(s syscall.Signal) {
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	var byDefault [4]uint64 // struct sigaction: SIG_DFL, no flags, no mask
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&byDefault)), 0,
+		bits.UintSize/8, 0, 0)
+	_ = unix.Kill(unix.Getpid(), s)
+}

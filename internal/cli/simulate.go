@@ -1,0 +1,212 @@
+package cli
+
+// simulate plays a plan many times over, here and not in corrald: the plan has written down what its outcomes are drawn
+// from. A plan file is what `corral plan -o json` has printed, or the plan in it alone.
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/sim"
+	"github.com/corral-pilot/corral/workflow"
+)
+
+// errorFlag says how runtimes differ from estimates where plans are simulated.
+func errorFlag() cli.Flag {
+	return &cli.StringFlag{Name: "error", Usage: "simulate runtimes that differ from their estimates by `LAW`: 0, " +
+		"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2 (default: as the plan, else lognormal:0.2)"}
+}
+
+// maxSimulated bounds the number of outcomes: a share is known to a thousandth then.
+const maxSimulated = 1_000_000
+
+func (v planVerbs) simulateCommand() *cli.Command {
+	return &cli.Command{
+		Name: "simulate", Category: workflows,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "runs", Value: 1000, Usage: "play `N` outcomes; of one alone, print its record"},
+			errorFlag(),
+			&cli.Float64Flag{Name: "waits", Value: 1, Usage: "make all waits in queues `X` times as long"},
+			&cli.StringFlag{Name: "background", Usage: "do not draw waits: let pilots wait among the jobs of `WHAT`, " +
+				"a trace in SWF, or lublin:LOAD"},
+			&cli.StringFlag{Name: "queue-policy", Usage: "serve that queue by `POLICY`: fcfs, easy or conservative " +
+				"(default: easy)"},
+			&cli.IntFlag{Name: "cpus", Usage: "give the machine with that queue `N` cpus (default: as the trace's " +
+				"header says)"},
+			&cli.DurationFlag{Name: "deadline", Usage: "count what ends within `D` (default: the plan's deadline)"},
+			&cli.StringFlag{Name: "budget", Usage: "count what costs at most `AMOUNT` (default: the plan's budget)"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "begin what is drawn at random with `N`"},
+			scheduleInFlag(),
+		},
+		Action: v.simulate,
+	}
+}
+
+func (v planVerbs) simulate(c *cli.Context) error {
+	runs, waits := c.Int("runs"), c.Float64("waits")
+	switch {
+	case runs < 1 || runs > maxSimulated:
+		return corral.ErrorAt(corral.Invalid, "--runs", "%d is not between 1 and %d", runs, maxSimulated)
+	case !(waits > 0 && waits <= 1000):
+		return corral.ErrorAt(corral.Invalid, "--waits", "%g is not a factor above 0, of at most 1000", waits)
+	}
+	goal, err := goalOf(c)
+	if err != nil {
+		return err
+	}
+	read, err := readPlan(c)
+	if err != nil {
+		return err
+	}
+	if read.foreign {
+		return corral.ErrorAt(corral.Invalid, "--schedule", "it is the schedule of another plan")
+	}
+	document := read.document
+	if read.nearest {
+		v.say("the plan's goal is out of reach: the nearest that is possible is simulated")
+	}
+	w, err := v.readWorkflow(c.Context, c.Args().Get(1), false)
+	if err != nil {
+		return err
+	}
+	m, err := modelOf(document, w, c.String("error"))
+	if err != nil {
+		return err
+	}
+	if err := playable(read, m.Problem, c.Args().First()); err != nil {
+		return err
+	}
+	m.Waits = waits
+	if m.Among, err = v.readBackground(c, document); err != nil {
+		return err
+	}
+	if goal.Deadline == 0 {
+		goal.Deadline = document.Goal.Deadline
+	}
+	if goal.Budget == nil {
+		goal.Budget = document.Goal.Budget
+	}
+	if goal.Budget != nil && goal.Budget.Unit != document.Cost.Unit {
+		return corral.ErrorAt(corral.Invalid, "--budget", "%s is in %s, and the plan's cost in %s",
+			*goal.Budget, goal.Budget.Unit, document.Cost.Unit)
+	}
+	if runs == 1 {
+		return v.playOnce(m.Scenario(document, c.Uint64("seed")))
+	}
+	return v.showSummary(montecarlo.Summarize(m.Outcomes(document, runs, c.Uint64("seed")), goal,
+		document.Cost.Unit), goal)
+}
+
+// playable refuses a plan that is not what it claims to be, as one that was changed by hand: what is made of it would
+// be wrong. name is what the user calls it.
+func playable(read planRead, problem plan.Problem, name string) error {
+	all := breachesOf(read, problem)
+	if len(all) == 0 {
+		return nil
+	}
+	first := all[min(1, len(all)-1)]
+	if all[0].Rule != digestRule { // which says least
+		first = all[0]
+	}
+	return corral.ErrorAt(corral.Invalid, name, "it breaks the rule %q: %s", first.Rule, first.Where)
+}
+
+// modelOf returns what outcomes of a plan are drawn from. Runtimes err as the plan says, unless law says otherwise.
+func modelOf(document *plan.Plan, w *workflow.Workflow, law string) (m montecarlo.Model, err error) {
+	place := "--error"
+	if law == "" {
+		place, law = "plan", document.Assumed.Spread
+	}
+	if m.Spread, err = sim.ParseSpread(law); err != nil {
+		return m, corral.ErrorAt(corral.Invalid, place, "%w", err)
+	}
+	work, err := workOf(document, w)
+	if err != nil {
+		return m, err
+	}
+	m.Problem = document.Assumed.Problem(work)
+	for i, q := range document.Pilots {
+		if m.Site(q.Site, q.Queue) == nil {
+			return m, corral.ErrorAt(corral.Invalid, "plan", "pilot %d is for site %s, of which it says nothing",
+				i, q.Site)
+		}
+	}
+	return m, nil
+}
+
+// workOf is the work that a plan was made for: the workflow, with the runtimes of the plan's schedule.
+func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
+	planned := document.Runtimes()
+	part := document.Assumed != nil && document.Assumed.Run != 0
+	for _, t := range w.Tasks {
+		if _, ok := planned[t.ID]; len(planned) > 0 && !ok && !part || len(w.Tasks) < len(planned) {
+			return plan.Work{}, corral.ErrorAt(corral.Invalid, "plan", "it was made for another workflow: of %d "+
+				"tasks, not %d with task %.80s", len(planned), len(w.Tasks), t.ID)
+		}
+	}
+	return workWith(planned, w, part), nil
+}
+
+// workWith is a workflow whose tasks take as long as planned, or else as it says; of a part those that are planned.
+func workWith(planned map[string]time.Duration, w *workflow.Workflow, part bool) plan.Work {
+	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
+	for i, t := range w.Tasks {
+		runtime, ok := planned[t.ID]
+		if !ok {
+			runtime, _ = t.Estimated()
+		}
+		work.Tasks[i] = plan.Task{ID: t.ID, Kind: t.Name, Label: t.Label(),
+			Runtime: max(0, runtime), Needs: t.Resources,
+			Bytes: w.Bytes(i)}
+	}
+	if part {
+		work, _ = work.Part(func(i int) bool { _, ok := planned[work.Tasks[i].ID]; return ok })
+	}
+	return work
+}
+
+// playOnce prints the record of one outcome, a line of JSON for each entry, as a run's journal has them.
+func (v planVerbs) playOnce(s sim.Scenario) error {
+	t := sim.Run(s)
+	to := json.NewEncoder(v.out)
+	for _, r := range t.Records {
+		if err := to.Encode(r); err != nil {
+			return fmt.Errorf("writing the record: %w", err)
+		}
+	}
+	v.say("%s after %s, with %d pilots and %.4g core-hours", t.Ending, brief(corral.Seconds(t.Makespan())),
+		len(t.Pilots), t.CoreHours())
+	return nil
+}
+
+// showSummary prints what outcomes come to.
+func (v planVerbs) showSummary(s montecarlo.Summary, goal plan.Goal) error {
+	if v.format != formTable {
+		return v.encode(s)
+	}
+	percent := func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
+	fmt.Fprintf(v.out, "%d outcomes; every task was done in %s of them\n", s.Runs, percent(s.Finished))
+	t := newTable(table.Row{"", "LEAST", "10 %", "MEDIAN", "90 %", "MOST"})
+	t.AppendRow(table.Row{"makespan", brief(s.Makespan.Least), brief(s.Makespan.P10), brief(s.Makespan.Median),
+		brief(s.Makespan.P90), brief(s.Makespan.Most)})
+	t.AppendRow(table.Row{"mean wait", brief(s.Wait.Least), brief(s.Wait.P10), brief(s.Wait.Median), brief(s.Wait.P90),
+		brief(s.Wait.Most)})
+	t.AppendRow(table.Row{"cost", priced(s.Cost.Least), priced(s.Cost.P10), priced(s.Cost.Median), priced(s.Cost.P90),
+		priced(s.Cost.Most)})
+	v.render(t)
+	fmt.Fprintf(v.out, "waste %s\n", percent(s.Waste))
+	if s.InTime != nil {
+		fmt.Fprintf(v.out, "within the deadline of %s: %s\n", goal.Deadline, percent(*s.InTime))
+	}
+	if s.InBudget != nil {
+		fmt.Fprintf(v.out, "within the budget of %s: %s\n", priced(*goal.Budget), percent(*s.InBudget))
+	}
+	return nil
+}

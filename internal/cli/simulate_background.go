@@ -1,0 +1,132 @@
+package cli
+
+// What others have in the queue of a site, for `corral simulate`: the jobs of a trace, or of a model.
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/kit/input"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/planner/montecarlo"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/sim/workload"
+)
+
+const (
+	mostLoad     = 2         // that --background lublin: takes: under more, queues only grow
+	mostMachine  = 1_000_000 // cpus that --cpus takes
+	modelledJobs = 10_000    // that are drawn: of the model's own load, three months
+)
+
+// readBackground reads what pilots wait among; nil: nothing was asked for. It is said what it is.
+func (v planVerbs) readBackground(c *cli.Context, document *plan.Plan) (*montecarlo.Background, error) {
+	what := c.String("background")
+	if what == "" {
+		for _, flag := range []string{"queue-policy", "cpus"} {
+			if c.IsSet(flag) {
+				return nil, corral.ErrorAt(corral.Invalid, "--"+flag, "it is about the queue of --background")
+			}
+		}
+		return nil, nil
+	}
+	m := queue.Machine{Policy: queue.EASY, Processors: c.Int("cpus")}
+	if policy := c.String("queue-policy"); policy != "" {
+		m.Policy = queue.Policy(policy)
+	}
+	switch {
+	case c.IsSet("waits"):
+		return nil, corral.ErrorAt(corral.Invalid, "--waits", "with --background waits are not drawn, and cannot be "+
+			"multiplied")
+	case !m.Policy.Valid():
+		return nil, corral.ErrorAt(corral.Invalid, "--queue-policy", "%.40q is none of fcfs, easy and conservative",
+			m.Policy)
+	case c.IsSet("cpus") && (m.Processors < 1 || m.Processors > mostMachine):
+		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not between 1 and %d", m.Processors, mostMachine)
+	}
+	trace, err := backgroundOf(c, what, &m)
+	if err != nil {
+		return nil, err
+	}
+	held := queue.Replay(m, trace.Jobs)
+	held = slices.DeleteFunc(held, func(h queue.Held) bool { return h.Start < 0 })
+	if len(held) == 0 {
+		return nil, corral.ErrorAt(corral.Invalid, what,
+			"each of its %d jobs asks for more than a machine of %d cpus has", len(trace.Jobs), m.Processors)
+	}
+	for i, q := range document.Pilots {
+		if n := q.Hosts * q.CPUs; n > m.Processors {
+			return nil, corral.ErrorAt(corral.Invalid, "--cpus", "pilot %d asks for %d cpus, and the machine has %d", i,
+				n, m.Processors)
+		}
+	}
+	v.tellBackground(m, trace, held)
+	return montecarlo.NewBackground(m, trace.Jobs), nil
+}
+
+// backgroundOf reads or draws jobs, and completes the machine that they are for.
+func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trace, error) {
+	if text, ok := strings.CutPrefix(what, "lublin:"); ok {
+		digits, percent := strings.CutSuffix(text, "%")
+		load, err := strconv.ParseFloat(digits, 64)
+		if percent {
+			load /= 100
+		}
+		switch {
+		case err != nil || math.IsNaN(load) || load <= 0 || load > mostLoad:
+			return nil, corral.ErrorAt(corral.Invalid, "--background",
+				"%.40q is not a load above 0, of at most %d, such as 0.7", text, mostLoad)
+		case m.Processors == 0:
+			return nil, corral.ErrorAt(corral.Invalid, "--cpus",
+				"it says for how many cpus jobs are drawn, and is missing")
+		}
+		return &workload.Trace{Jobs: workload.Draw(modelledJobs, m.Processors, load, c.Uint64("seed"))}, nil
+	}
+	f, err := input.Open(what)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, what, "%w", errors.Unwrap(err))
+	}
+	defer f.Close()
+	trace, err := workload.ReadJobs(c.Context, f, what)
+	if err != nil {
+		return nil, err
+	}
+	if m.Processors == 0 {
+		n, ok := trace.Header.Machine()
+		if !ok || n > mostMachine {
+			return nil, corral.ErrorAt(corral.Invalid, "--cpus",
+				"it is missing, and %s does not say how many cpus its machine had", what)
+		}
+		m.Processors = n
+	}
+	return trace, nil
+}
+
+// tellBackground says what pilots wait among: of a trace, what of it ran on the machine.
+func (v planVerbs) tellBackground(m queue.Machine, trace *workload.Trace, held []queue.Held) {
+	if trace.LeftOut > 0 {
+		v.say("jobs left out because their processors or runtimes are not known: %d", trace.LeftOut)
+	}
+	if refused := len(trace.Jobs) - len(held); refused > 0 {
+		v.say("jobs left out because they ask for more than the machine has: %d", refused)
+	}
+	if trace.Exact > 0 {
+		v.say("jobs that request what they ran, because the trace does not say more: %d", trace.Exact)
+	}
+	var mean float64 // a sum of many long waits is more than a Duration holds
+	jobs := make([]queue.Job, len(held))
+	for i, h := range held {
+		mean += float64(h.Wait()) / float64(len(held))
+		jobs[i] = h.Job
+	}
+	v.say("pilots wait among %d jobs on %d cpus, by %s: a load of %.2f, a mean wait of %s without the pilots",
+		len(held), m.Processors, m.Policy, queue.Load(jobs, m.Processors),
+		brief(corral.Seconds(time.Duration(mean).Round(time.Second))))
+}

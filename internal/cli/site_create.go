@@ -1,0 +1,329 @@
+package cli
+
+// A site is made from flags or from a file, with the same fields. corrald checks the values; this file checks what only
+// the command line can know: that what is needed is there, and that a YAML file means what its author wrote. Where YAML
+// would turn an account 0123 into the number 83, the file is refused instead.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/input"
+)
+
+func (v siteVerbs) createCommand() *cli.Command {
+	return &cli.Command{
+		Name: "create",
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "f", Usage: "read the site from `FILE`, - for stdin"},
+			&cli.StringFlag{Name: "contact", Usage: "how to reach it, as `URL`: local: or ssh://[user@]host[:port]"},
+			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: " + batchHelp()},
+			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: " +
+				corral.ForkBatch + ", on the head node)"},
+			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone " +
+				"(default: one that corrald chooses, through ssh $HOME/.corral-NAME)"},
+			acceptHostKeyFlag(),
+			waitFlag("it is READY"), timeoutFlag(), keyFlag(),
+		}, siteFlags()...),
+		Action: v.create,
+	}
+}
+
+// siteFlags are what may be changed of a site later.
+func siteFlags() []cli.Flag {
+	return append(batchFlags(),
+		&cli.IntFlag{Name: "max-queued",
+			Usage: "let at most `N` attempts wait in its batch system at once (default: 0, no limit)"},
+		&cli.IntFlag{Name: "max-running", Usage: "let at most `N` attempts wait or run (default: 0, no limit)"},
+		&cli.StringFlag{Name: "price",
+			Usage: "what holding costs, `AMOUNT/PER`, such as 0.04USD/cpu-hour or 0.68USD/host-hour " +
+				"(default: 1ch/cpu-hour)"},
+		&cli.StringFlag{Name: "billing",
+			Usage: "bill each begun `PERIOD`, 1h, 1m or 1s, or 10m-minimum (default: the time that is held)"},
+		&cli.StringFlag{Name: "allocation",
+			Usage: "`AMOUNT` that all pilots there may cost, such as 5000ch (default: not limited)"})
+}
+
+// batchFlags are the options of a batch system, which sites and glideins have.
+func batchFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "queue", Usage: "`QUEUE` of the batch system" + calledThere("queue")},
+		&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge" + calledThere("account")},
+		&cli.StringFlag{Name: "qos", Usage: "quality of service `QOS` of the batch system" + calledThere("qos")},
+		&cli.StringFlag{Name: "constraint",
+			Usage: "only nodes with these `FEATURES`, as the batch system writes them" + calledThere("constraint")},
+		&cli.StringSliceFlag{Name: "site-opt",
+			Usage: "`LINE` for the batch system, as it is; may be repeated" + calledThere("site_options")},
+	}
+}
+
+// batchHelp says what each batch system is.
+func batchHelp() string {
+	var words []string
+	for _, b := range corral.BatchSystems {
+		words = append(words, b.Name+", which "+b.Help)
+	}
+	return strings.Join(words, "; or ")
+}
+
+// calledThere says what the batch systems call an option that they have.
+func calledThere(option string) string {
+	var words []string
+	for _, b := range corral.BatchSystems {
+		if word := b.Options[option]; word != "" {
+			words = append(words, b.Name+": "+word)
+		}
+	}
+	return " (" + strings.Join(words, "; ") + ")"
+}
+
+// batchOptions reads batchFlags.
+func batchOptions(c *cli.Context) corral.BatchOptions {
+	return corral.BatchOptions{
+		Queue: c.String("queue"), Account: c.String("account"), QOS: c.String("qos"),
+		Constraint:  c.String("constraint"),
+		SiteOptions: c.StringSlice("site-opt"),
+	}
+}
+
+// create creates the site. If it wants to know something of a person, the person is asked, and then the site is
+// created: what corrald refused before has left nothing behind.
+func (v siteVerbs) create(c *cli.Context) error {
+	n, err := newSite(c, v.in)
+	if err != nil {
+		return err
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	s, err := cl.CreateSite(c.Context, n, c.String("key"))
+	if asksAPerson(err) {
+		var who person
+		defer who.close()
+		if who.open() != nil { // the site would count a login without an answer as a failed one
+			v.say("on a terminal this command asks what the site wants to know")
+		} else if err = cl.Login(c.Context, api.NewLogin{Contact: n.Contact}, who.ask); err == nil {
+			s, err = cl.CreateSite(c.Context, n, c.String("key"))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Bool("wait") {
+		name := s.Name
+		if s, err = awaitSite(c, cl, s, corral.SiteReady); err != nil {
+			v.say("site %s stays: see `corral site history %s`, or `corral site remove %s`", name, name, name)
+			return err
+		}
+	}
+	return siteTable.show(v.printer, s)
+}
+
+// asksAPerson reports whether the site would let in somebody who answers what it asks.
+func asksAPerson(err error) bool {
+	var p *api.Problem
+	return errors.As(err, &p) && p.Kind == corral.Forbidden && p.Place == "login"
+}
+
+// newSite reads the request from flags or from a file. Of the flags only --accept-host-key, which is not the site's,
+// goes with a file.
+func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
+	n := api.NewSite{
+		Contact: c.String("contact"), Batch: c.String("batch"), HeadBatch: c.String("head-batch"),
+		Root:      c.String("root"),
+		MaxQueued: c.Int("max-queued"), MaxRunning: c.Int("max-running"), BatchOptions: batchOptions(c),
+		SiteTerms: corral.SiteTerms{Price: c.String("price"), Billing: c.String("billing"),
+			Allocation: c.String("allocation")},
+	}
+	file, accept := c.String("f"), c.Bool("accept-host-key")
+	if file == "" {
+		n.Name, n.AcceptHostKey = c.Args().First(), accept
+		for _, given := range []struct{ what, value string }{{"NAME", n.Name}, {"--contact", n.Contact},
+			{"--batch", n.Batch}} {
+			if given.value == "" {
+				return n, corral.ErrorAt(corral.Invalid, given.what, "is missing: see `corral site create --help`")
+			}
+		}
+		return n, nil
+	}
+	if !reflect.DeepEqual(n, api.NewSite{}) || c.NArg() > 0 {
+		return n, corral.ErrorAt(corral.Invalid, "-f", "goes without NAME and flags that say what is in the file")
+	}
+	b, err := readAll(c.Context, file, stdin, maxSiteFile)
+	if err != nil {
+		return n, corral.ErrorAt(corral.Invalid, "-f", "%w", err)
+	}
+	n, err = input.Await(c.Context, func() (api.NewSite, error) { return parseSite(file, b) })
+	n.AcceptHostKey = n.AcceptHostKey || accept && err == nil
+	return n, err
+}
+
+// maxSiteFile is how long a site file may be: reading YAML that is nested deeply takes the square of its length.
+const maxSiteFile = 64 << 10
+
+// readAll reads a file of at most limit bytes, or stdin, unless that is nil, for -. It may be a pipe, such as the
+// shell's <(COMMAND): the end of ctx ends the wait for what comes through it.
+func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]byte, error) {
+	return input.Await(ctx, func() ([]byte, error) {
+		r := stdin
+		if file != "-" || stdin == nil {
+			f, err := os.Open(file)
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			r = f
+		}
+		b, err := input.ReadAll(r, limit)
+		var tooLong *input.TooLongError
+		if errors.As(err, &tooLong) {
+			err = fmt.Errorf("%s is %w", file, err)
+		}
+		return b, err
+	})
+}
+
+// parseSite reads a site file, called name in messages, refusing fields that it does not know. YAML holds JSON. The
+// decoder says nothing when it makes 2 of 2.5, or the account 83 of 0123, so each field is looked at once more.
+func parseSite(name string, b []byte) (n api.NewSite, err error) {
+	if b, err = parseYAML(name, b, &n, "site"); err != nil {
+		return api.NewSite{}, err
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[api.NewSite]()) {
+		if at := madeInto(b, field); at != nil {
+			return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", wanted(at, field.Type.Kind()))
+		}
+	}
+	return n, nil
+}
+
+// parseYAML reads a file, called name in messages, into what it is to be, of which it holds one, and returns what it
+// has without a mark at its beginning.
+func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
+	b = withoutMark(b)
+	for _, t := range lexer.Tokenize(string(b)) { // a few, one within the other, stand for more than a memory holds
+		if t.Type == token.AliasType {
+			return nil, corral.ErrorAt(corral.Invalid, name,
+				"[%d:%d] an alias is not read here: write out what it stands for", t.Position.Line, t.Position.Column)
+		}
+	}
+	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
+	if err := documents.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return nil, corral.ErrorAt(corral.Invalid, name, "%s", inWords(err))
+	}
+	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, corral.ErrorAt(corral.Invalid, name, "holds more than one %s", what)
+	}
+	return b, nil
+}
+
+// inWords is what is wrong with a file, and where, without the names of Go types.
+func inWords(err error) string {
+	var other *yaml.TypeError
+	var big *yaml.OverflowError
+	var shape *yaml.UnexpectedNodeTypeError
+	switch {
+	case errors.As(err, &other):
+		return wanted(other.Token, other.DstType.Kind())
+	case errors.As(err, &big):
+		return wanted(big.Token, big.DstType.Kind())
+	case errors.As(err, &shape) && shape.Expected == ast.SequenceType:
+		return wanted(shape.Token, reflect.Slice)
+	}
+	return yaml.FormatError(err, false, false)
+}
+
+// wanted says what belongs into the place of a token.
+func wanted(at *token.Token, kind reflect.Kind) string {
+	what := map[reflect.Kind]string{
+		reflect.String: "text: put it in quotes", reflect.Bool: "true or false", reflect.Int: "a whole number",
+		reflect.Slice: "a list",
+	}[kind]
+	return fmt.Sprintf("[%d:%d] want %s", at.Position.Line, at.Position.Column, what)
+}
+
+// madeInto returns the value of a field if the decoder has made something else of it: 2 of 2.5, and of an account 0123
+// the account 83. One that is as it stands there, or does not, is nil.
+func madeInto(b []byte, field reflect.StructField) *token.Token {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	path, err := yaml.PathString("$." + name)
+	if name == "" || err != nil {
+		return nil
+	}
+	node, err := path.ReadNode(bytes.NewReader(b))
+	if err != nil {
+		return nil
+	}
+	var made bool
+	switch node.Type() {
+	case ast.IntegerType, ast.BoolType:
+		made = field.Type.Kind() == reflect.String
+	case ast.FloatType:
+		made = true
+	case ast.StringType:
+		made = field.Type.Kind() == reflect.Int
+	}
+	if !made {
+		return nil
+	}
+	return node.GetToken()
+}
+
+func (v siteVerbs) setCommand() *cli.Command {
+	return &cli.Command{Name: "set", Flags: siteFlags(), Action: v.set}
+}
+
+// set changes the options that were given, and leaves the others.
+func (v siteVerbs) set(c *cli.Context) error {
+	in := siteChange(c)
+	if in == (api.SetSite{}) {
+		return corral.Errorf(corral.Invalid, "nothing to change; see `%s --help`", c.Command.HelpName)
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	s, err := cl.SetSite(c.Context, c.Args().First(), in)
+	if err != nil {
+		return err
+	}
+	return v.show(s)
+}
+
+// siteChange is what the flags say, of those that were given.
+func siteChange(c *cli.Context) (in api.SetSite) {
+	for name, to := range map[string]**string{"queue": &in.Queue, "account": &in.Account, "qos": &in.QOS,
+		"constraint": &in.Constraint, "price": &in.Price, "billing": &in.Billing, "allocation": &in.Allocation} {
+		if c.IsSet(name) {
+			value := c.String(name)
+			*to = &value
+		}
+	}
+	for name, to := range map[string]**int{"max-queued": &in.MaxQueued, "max-running": &in.MaxRunning} {
+		if c.IsSet(name) {
+			value := c.Int(name)
+			*to = &value
+		}
+	}
+	if c.IsSet("site-opt") {
+		lines := slices.DeleteFunc(c.StringSlice("site-opt"), func(line string) bool { return line == "" })
+		in.SiteOptions = &lines
+	}
+	return in
+}

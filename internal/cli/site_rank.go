@@ -1,0 +1,166 @@
+package cli
+
+// site rank compares sites for one workflow. corrald has what is known of each, its limits, its price and the waits
+// there; what follows for the workflow is reckoned here (internal/cli/ranking), so that a file need not be sent to it.
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/cli/ranking"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
+	"github.com/corral-pilot/corral/workflow/profile"
+)
+
+// rankCommand says which sites a workflow should be run at.
+func (v siteVerbs) rankCommand() *cli.Command {
+	return &cli.Command{
+		Name: "rank",
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "site", Usage: "rank `SITE`; may be repeated (default: all)"},
+			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "run it on `N` cpus at once"},
+			&cli.StringFlag{Name: "by", Value: string(ranking.Time), Usage: "rank by `WHAT`: time or cost"},
+			&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
+		},
+		Action: v.rank,
+	}
+}
+
+func (v siteVerbs) rank(c *cli.Context) error {
+	if c.Args().Len() != 1 {
+		return corral.Errorf(corral.Invalid, "name one workflow file")
+	}
+	in := ranking.Asked{CPUs: c.Int("cpus"), By: ranking.By(c.String("by"))}
+	var err error
+	if in.Work, err = v.estimatedWork(c, c.Args().First()); err != nil {
+		return err
+	}
+	// What is wrong with the question itself is said before anybody is asked.
+	if _, err := ranking.Of(in, nil, time.Now()); err != nil {
+		return err
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return err
+	}
+	all, err := rankedSites(c, cl, in.Work.Name)
+	if err != nil {
+		return err
+	}
+	ranks, err := ranking.Of(in, all, time.Now())
+	if err != nil {
+		return err
+	}
+	return rankTable.list(v.printer, ranks)
+}
+
+// rankedSites reads the sites that are asked about, with their waits.
+func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []ranking.Site, err error) {
+	var sites []corral.Site
+	if names := c.StringSlice("site"); len(names) > 0 {
+		for _, ref := range names {
+			s, err := cl.Site(c.Context, ref)
+			if err != nil {
+				return nil, err
+			}
+			sites = append(sites, s)
+		}
+	} else if sites, err = cl.Sites(c.Context, api.Filter{}); err != nil {
+		return nil, err
+	}
+	speeds, err := learnedSpeeds(c, cl, workflow)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sites {
+		waits, err := cl.SiteEachWait(c.Context, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ranking.Site{Site: s, Waits: waits, Speed: speeds[profile.SiteHosts(s.Name)]})
+	}
+	return all, nil
+}
+
+// mostRuns is of how many of the latest runs it is read what their tasks took where.
+const mostRuns = 20
+
+// learnedSpeeds says how fast sites are beside each other, by the tasks of the latest runs of a workflow of which kinds
+// have run at several of them: those of another workflow may do something else under the same name. A run of which no
+// profile is left says nothing.
+func learnedSpeeds(c *cli.Context, cl *api.Client, workflow string) (profile.Speeds, error) {
+	runs, err := cl.Runs(c.Context, api.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	runs = slices.DeleteFunc(runs, func(r corral.Run) bool {
+		return r.Workflow != workflow || !r.State.Over() || r.Tasks.Done == 0
+	})
+	var merged *profile.Profile
+	for _, r := range runs[max(0, len(runs)-mostRuns):] {
+		text, err := cl.RunProfile(c.Context, r.ID)
+		if err != nil {
+			continue
+		}
+		p, err := profile.ReadJSON(bytes.NewReader(text), "run")
+		switch {
+		case err != nil:
+		case merged == nil:
+			merged = p
+		default:
+			_ = merged.Merge(p) // fails for what is in it already
+		}
+	}
+	if merged == nil || c.Context.Err() != nil {
+		return nil, c.Context.Err()
+	}
+	return merged.Speeds(), nil
+}
+
+var rankTable = listing[ranking.Rank]{
+	id:   func(r ranking.Rank) string { return r.Site },
+	none: "no sites; add one with `corral site create NAME --contact local: --batch fork`",
+	columns: []column[ranking.Rank]{
+		{"site", func(r ranking.Rank) any { return r.Site }},
+		{"queue", func(r ranking.Rank) any { return r.Queue }},
+		{"viable", func(r ranking.Rank) any { return r.Viable }},
+		{"wait", viable(func(r ranking.Rank) any {
+			if r.Wait.Wait == 0 && r.Wait.Source == queueing.SourceGuess {
+				return "not known"
+			}
+			return brief(r.Wait.Wait)
+		})},
+		{"by waits", viable(func(r ranking.Rank) any { return r.Wait.Waits })},
+		{"of", viable(func(r ranking.Rank) any { return r.Wait.Source })},
+		{"takes", viable(func(r ranking.Rank) any { return brief(r.Takes) })},
+		{"speed", viable(func(r ranking.Rank) any {
+			if r.Speed == 0 {
+				return "" // not known
+			}
+			return fmt.Sprintf("%.2f", r.Speed)
+		})},
+		{"cost", viable(func(r ranking.Rank) any {
+			if r.Cost == nil {
+				return "not known"
+			}
+			return priced(*r.Cost)
+		})},
+		{"lacks", func(r ranking.Rank) any { return r.Lacks }},
+	},
+}
+
+// viable leaves a column empty for a site that is not.
+func viable(of func(ranking.Rank) any) func(ranking.Rank) any {
+	return func(r ranking.Rank) any {
+		if !r.Viable {
+			return ""
+		}
+		return of(r)
+	}
+}

@@ -1,0 +1,231 @@
+package cli
+
+// What the queues of real sites have room for: slots that could be had without delaying anybody, and what other times
+// would cost those who wait. Both are reckoned here, from what the batch system shows of the queue.
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/sim/advertiser"
+	"github.com/corral-pilot/corral/plan/sim/market"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+	"github.com/corral-pilot/corral/plan/slot"
+)
+
+// hourPrice is the price of a processor for an hour, where costs are cpu-hours.
+const hourPrice cost.Money = 1_000_000
+
+// readQueue asks a site for its queue, says what it is like, and returns the replica of it.
+func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue.Queue, error) {
+	b, err := cl.SiteBacklog(c.Context, ref, c.String("queue"))
+	if err != nil {
+		return nil, err
+	}
+	held := b.Hidden
+	for _, j := range b.Running {
+		held += j.Processors
+	}
+	v.say("%s, queue %s: %d of %s in use; in line: %s; not counted: %s that wait for something else", ref, b.Queue,
+		held, counted(b.Processors, "cpu"), counted(len(b.Waiting), "job"), counted(b.Ineligible, "job"))
+	if b.Hidden > 0 {
+		v.say("%s in use by jobs that are not shown: for how long nobody knows", counted(b.Hidden, "cpu"))
+	}
+	v.say("cpus are counted, not nodes and memory: a start may be later where they are scattered")
+	for _, note := range b.Notes {
+		v.say("%s", note)
+	}
+	return queue.Of(b), nil
+}
+
+// limits are those of the queue that is looked at, as far as they are known.
+func limits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, error) {
+	site, err := cl.Site(c.Context, ref)
+	if err != nil {
+		return corral.SiteQueue{}, err
+	}
+	q, _ := site.Facts.In(cmp.Or(c.String("queue"), site.Queue))
+	return q, nil
+}
+
+// liveSlots returns what a real site has room for, with times from now on. None is longer than the queue lets a job be,
+// and no task is wider than a node.
+func (v slotVerbs) liveSlots(c *cli.Context, cl *api.Client, ref string) (slot.Source, error) {
+	limit, err := limits(c, cl, ref)
+	if err != nil {
+		return nil, err
+	}
+	q, err := v.readQueue(c, cl, ref)
+	if err != nil {
+		return nil, err
+	}
+	o, err := (&advertiser.Site{Name: ref, Queue: q, Price: hourPrice}).Offer()
+	if err != nil {
+		return nil, err
+	}
+	for i := range o.Slots {
+		// A pilot is as long as the queue lets a job be, however long there is room.
+		s := &o.Slots[i]
+		s.Start -= o.At
+		if most := time.Duration(limit.MaxWalltime); most > 0 && s.Length > most {
+			s.Length, s.Extensible = most, false
+		}
+	}
+	o.At = 0
+	if limit.CPUs > 0 {
+		o.Processors = min(o.Processors, limit.CPUs)
+	}
+	return slot.Fixed(o), nil
+}
+
+func siteQueueFlag() cli.Flag {
+	return &cli.StringFlag{Name: "queue", Usage: "look at queue `NAME` (default: the site's own)"}
+}
+
+// slotsCommand lists what a site has room for.
+func (v siteVerbs) slotsCommand() *cli.Command {
+	return sites.verb("slots", func(c *cli.Context, cl *api.Client, ref string) error {
+		source, err := slotVerbs{v.printer}.liveSlots(c, cl, ref)
+		if err != nil {
+			return err
+		}
+		return slotVerbs{v.printer}.show(c.Bool("csv"), source)
+	}, siteQueueFlag(), &cli.BoolFlag{Name: "csv", Usage: "print them as a file of slots"})
+}
+
+// allowed refuses a pilot that the queue never starts, as far as its limits are known.
+func allowed(c *cli.Context, cl *api.Client, ref string) error {
+	limit, err := limits(c, cl, ref)
+	switch most := time.Duration(limit.MaxWalltime); {
+	case err != nil:
+		return err
+	case most > 0 && c.Duration("walltime") > most:
+		return corral.ErrorAt(corral.Unsatisfiable, "--walltime", "%s is over %s, which queue %s allows",
+			c.Duration("walltime"), most, limit.Name)
+	case limit.CPUs > 0 && c.Int("cpus") > limit.CPUs:
+		return corral.ErrorAt(corral.Unsatisfiable, "--cpus", "%d are over %d, which the largest node of queue %s has",
+			c.Int("cpus"), limit.CPUs, limit.Name)
+	}
+	return nil
+}
+
+// A quote is a time at which a pilot could have its processors, and what that costs others.
+type quote struct {
+	Start     corral.Seconds `json:"start_s"` // from now on
+	StartsAt  time.Time      `json:"starts_at"`
+	CPUHours  cost.Money     `json:"cpu_hours"`
+	WaitHours cost.Money     `json:"wait_cpu_hours"` // that others wait longer, each as much as it has cpus
+}
+
+// priceCommand says from when on a pilot could have its processors, and what each start would cost those who wait.
+func (v siteVerbs) priceCommand() *cli.Command {
+	return sites.verb("price", func(c *cli.Context, cl *api.Client, ref string) error {
+		now := time.Now().UTC().Truncate(time.Second)
+		hosts, cpus, length := c.Int("hosts"), c.Int("cpus"), c.Duration("walltime")
+		switch {
+		case hosts < 1 || cpus < 1 || hosts > math.MaxInt32/cpus:
+			return corral.ErrorAt(corral.Invalid, "--hosts", "%d hosts of %d cpus are no pilot", hosts, cpus)
+		case length < time.Second:
+			return corral.ErrorAt(corral.Invalid, "--walltime", "%s is less than a second", length)
+		case c.IsSet("start") && c.IsSet("not-before"):
+			return corral.ErrorAt(corral.Invalid, "--not-before", "the start is given by --start")
+		}
+		start, err := fromNow("--start", c.String("start"), now)
+		if err != nil {
+			return err
+		}
+		from, err := fromNow("--not-before", c.String("not-before"), now)
+		if err != nil {
+			return err
+		}
+		if err := allowed(c, cl, ref); err != nil {
+			return err
+		}
+		q, err := slotVerbs{v.printer}.readQueue(c, cl, ref)
+		if err != nil {
+			return err
+		}
+		// The copy of the queue has a clock of its own, which starts with the oldest job that runs; what is printed
+		// counts from now on.
+		site := &market.Site{Name: ref, Queue: q, Price: hourPrice}
+		var all []slot.Slot
+		if c.IsSet("start") {
+			if hosts*cpus > q.Free().Processors() {
+				return corral.Errorf(corral.Unsatisfiable, "the queue has %d cpus", q.Free().Processors())
+			}
+			one, ok := site.At(q.Now()+start, length.Truncate(time.Second), hosts*cpus)
+			if !ok {
+				return corral.Errorf(corral.Unsatisfiable,
+					"jobs that run hold too many cpus then: without --start it is said when they do not")
+			}
+			all = []slot.Slot{one}
+		} else if all = site.Some(q.Now()+from, length.Truncate(time.Second), hosts*cpus, mostQuotes); len(all) == 0 {
+			return corral.Errorf(corral.Unsatisfiable, "the queue never has %d cpus for %s", hosts*cpus, length)
+		}
+		return quoteTable.list(v.printer, quotes(all, q.Now(), now))
+	}, siteQueueFlag(),
+		&cli.IntFlag{Name: "hosts", Value: 1, Usage: "for a pilot of `N` hosts"},
+		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus of each host"},
+		&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "for `D`"},
+		&cli.StringFlag{Name: "start", Usage: "from `TIME` on, as in 4h or 2026-01-31T08:00:00Z"},
+		&cli.StringFlag{Name: "not-before", Usage: "from `TIME` on or later (default: from now on)"},
+	)
+}
+
+// mostQuotes is how many starts are priced: each takes a plan of the whole queue.
+const mostQuotes = 50
+
+// farthest is how far ahead a time may be.
+const farthest = 10 * 366 * 24 * time.Hour
+
+// fromNow reads a time, or how long it is until then, and returns the latter, in whole seconds; empty: now.
+func fromNow(flag, text string, now time.Time) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return 0, corral.ErrorAt(corral.Invalid, flag, "%.40q is neither a time such as 2026-01-31T08:00:00Z "+
+				"nor one from now on such as 4h", text)
+		}
+		d = at.Sub(now)
+	}
+	if d = d.Truncate(time.Second); d < 0 || d > farthest {
+		return 0, corral.ErrorAt(corral.Invalid, flag, "%s is not within ten years from now", text)
+	}
+	return d, nil
+}
+
+// quotes says of each slot when it starts, by the clock and from now on, and what it costs: its own time on processors,
+// and that of others.
+func quotes(all []slot.Slot, from time.Duration, now time.Time) (some []quote) {
+	for _, s := range all {
+		work := slot.Charge(s.Price, int64(s.Processors)*s.Length.Milliseconds())
+		some = append(some, quote{corral.Seconds(s.Start - from), now.Add(s.Start - from), work, s.Fee})
+	}
+	return some
+}
+
+var quoteTable = listing[quote]{
+	id: func(q quote) string { return fmt.Sprint(q.Start) },
+	columns: []column[quote]{
+		{"start", func(q quote) any { return when(q.StartsAt) }},
+		{"in", func(q quote) any { return brief(q.Start) }},
+		{"cpu-hours", func(q quote) any { return q.CPUHours }},
+		{"others wait, cpu-hours", func(q quote) any {
+			if q.WaitHours == 0 {
+				return "none"
+			}
+			return q.WaitHours
+		}},
+	},
+}

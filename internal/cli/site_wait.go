@@ -1,0 +1,116 @@
+package cli
+
+// site wait answers one question about a site's queue, in probabilities: site waits lists what was seen, and this is
+// what follows from it for a pilot of a shape (internal/decide/queueing, Predictor).
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/queueing"
+)
+
+// An odd is how probable it is that a pilot of a shape, submitted now, starts within some time.
+type odd struct {
+	Site     string         `json:"site"`
+	Queue    string         `json:"queue,omitempty"` // empty: any
+	Hosts    int            `json:"hosts"`
+	CPUs     int            `json:"cpus"` // of each host
+	Walltime corral.Seconds `json:"walltime_s"`
+	Within   corral.Seconds `json:"within_s"`
+	Estimate float64        `json:"estimate"` // in the mean
+	Known    bool           `json:"known"`    // some wait says something of it
+	Bound    float64        `json:"bound"`    // at least, in 95 % of cases; 0: too few waits were seen
+	Likes    int            `json:"like"`     // of the waits that the estimate rests on, those of like pilots
+	Waits    int            `json:"waits"`    // seen there
+}
+
+// waitCommand says how probable it is that a pilot starts in time, by the waits that were seen at a site.
+func (v siteVerbs) waitCommand() *cli.Command {
+	return sites.verb("wait", func(c *cli.Context, cl *api.Client, ref string) error {
+		asked := odd{Site: ref, Queue: c.String("queue"), Hosts: c.Int("hosts"), CPUs: c.Int("cpus"),
+			Walltime: corral.Seconds(c.Duration("walltime"))}
+		within, err := asked.spans(c.String("by"), time.Now())
+		if err != nil {
+			return err
+		}
+		waits, err := cl.SiteEachWait(c.Context, ref)
+		if err != nil {
+			return err
+		}
+		return oddsTable.list(v.printer, asked.at(within, waits, time.Now()))
+	},
+		&cli.IntFlag{Name: "hosts", Value: 1, Usage: "of a pilot of `N` hosts"},
+		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus of each host"},
+		&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "that asks for `D`"},
+		&cli.StringFlag{Name: "by", Usage: "starts by `TIME`, as in 4h or 2026-01-31T08:00:00Z (default: several)"},
+		&cli.StringFlag{Name: "queue", Usage: "waits in queue `NAME` (default: in any)"},
+	)
+}
+
+// spans are the times within which it is asked whether the pilot starts.
+func (o odd) spans(by string, now time.Time) ([]time.Duration, error) {
+	switch {
+	case o.Hosts < 1 || o.CPUs < 1 || o.Hosts > math.MaxInt32/o.CPUs:
+		return nil, corral.ErrorAt(corral.Invalid, "--hosts", "%d hosts of %d cpus are no pilot", o.Hosts, o.CPUs)
+	case o.Walltime <= 0:
+		return nil, corral.ErrorAt(corral.Invalid, "--walltime", "%s is not a positive time", o.Walltime)
+	case by == "":
+		const m, h = time.Minute, time.Hour
+		return []time.Duration{m, 5 * m, 15 * m, h, 4 * h, 12 * h, 24 * h, 72 * h}, nil
+	}
+	within, err := fromNow("--by", by, now)
+	if err != nil {
+		return nil, err
+	}
+	return []time.Duration{within}, nil
+}
+
+// at predicts for each time, by the waits in the queue that is asked about.
+func (o odd) at(within []time.Duration, waits []corral.Wait, now time.Time) (all []odd) {
+	waits = queueing.In(o.Queue, waits)
+	p := queueing.NewPredictor(waits, now)
+	for _, d := range within {
+		one := p.Predict(o.Hosts*o.CPUs, time.Duration(o.Walltime), d)
+		o.Within, o.Estimate, o.Known, o.Bound = corral.Seconds(d), one.Estimate, one.Known, one.Bound
+		o.Likes, o.Waits = one.Waits, len(waits)
+		all = append(all, o)
+	}
+	return all
+}
+
+// few is of how many waits an estimate is hardly one.
+const few = 10
+
+var oddsTable = listing[odd]{
+	id: func(o odd) string { return fmt.Sprint(o.Within) },
+	columns: []column[odd]{
+		{"hosts×cpus", func(o odd) any { return fmt.Sprintf("%d×%d", o.Hosts, o.CPUs) }},
+		{"walltime", func(o odd) any { return short(o.Walltime.String()) }},
+		{"starts within", func(o odd) any { return short(o.Within.String()) }},
+		{"probably", func(o odd) any {
+			if !o.Known {
+				return "not known"
+			}
+			if o.Waits < few {
+				return percent(o.Estimate) + " (few waits)"
+			}
+			return percent(o.Estimate)
+		}},
+		{"at least", func(o odd) any {
+			if o.Bound == 0 {
+				return "not known"
+			}
+			return percent(o.Bound)
+		}},
+		{"by waits", func(o odd) any { return o.Waits }},
+		{"like it", func(o odd) any { return o.Likes }},
+	},
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

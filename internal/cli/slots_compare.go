@@ -1,0 +1,99 @@
+package cli
+
+// slots plan --compare says in which way a workflow should get its processors at a site: it plays each on what is
+// known of the queue (plan/planner/portfolio). A real site sells neither slots nor prices; there they say what a
+// reservation, which an administrator may make, would be worth.
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/cli/booking"
+	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/plan/cost"
+	"github.com/corral-pilot/corral/plan/planner/portfolio"
+	"github.com/corral-pilot/corral/plan/sim/queue"
+)
+
+// A way is a line of the comparison.
+type way struct {
+	Way      portfolio.Way  `json:"way"`
+	Width    int            `json:"width,omitempty"` // of a pilot: cpus
+	Makespan corral.Seconds `json:"makespan_s"`
+	Cost     cost.Amount    `json:"cost"`
+	Weight   float64        `json:"weight"` // by the trade-off, beside jobs, which have 1
+	Best     bool           `json:"best"`
+}
+
+// compare prints what each way comes to in the queue that the flags name.
+func (v slotVerbs) compare(c *cli.Context, w plan.Work, in booking.Asked) error {
+	for _, flag := range []string{"deadline", "budget", "transfer"} {
+		if c.IsSet(flag) {
+			return corral.ErrorAt(corral.Invalid, "--"+flag, "ways are compared at one site, and by --tradeoff alone")
+		}
+	}
+	at := portfolio.Site{Price: hourPrice, Job: c.Duration("job-overhead")}
+	if at.Job < 0 {
+		return corral.ErrorAt(corral.Invalid, "--job-overhead", "%s is negative", at.Job)
+	}
+	var err error
+	if at.Queue, err = v.comparedQueue(c); err != nil {
+		return err
+	}
+	all, err := portfolio.Candidates(w, at, in.TradeOff, in.Search)
+	if err != nil {
+		return err
+	}
+	// Jobs come first, and are what the others are weighed against, with what they are expected to take: it is too
+	// good, as whoever comes later may overtake them, so that the others are not praised for what nobody knows.
+	best := portfolio.Choose(all, all[0].Point, in.TradeOff)
+	var ways []way
+	for _, c := range all {
+		ways = append(ways, way{
+			Way: c.Way, Width: c.Width, Makespan: corral.Seconds(c.Makespan),
+			Cost:   cost.Amount{Money: c.Cost, Unit: booking.Unit},
+			Weight: portfolio.Weigh(c.Point, all[0].Point, in.TradeOff), Best: c == best,
+		})
+	}
+	return wayTable.list(v.printer, ways)
+}
+
+// comparedQueue is the queue of the one site that is compared on. Advertised slots say nothing of the jobs that wait, and a
+// comparison of ways at two sites would have to say for each way at which of them.
+func (v slotVerbs) comparedQueue(c *cli.Context) (*queue.Queue, error) {
+	if c.String("background") != "" {
+		_, queues, err := v.sources(c)
+		if err != nil {
+			return nil, err
+		}
+		return queues[0], nil
+	}
+	live := c.StringSlice("site")
+	if len(live) != 1 || len(c.StringSlice("slots")) > 0 {
+		return nil, corral.ErrorAt(corral.Invalid, "--compare", "ways are compared at one --site, or by --background")
+	}
+	cl, err := connect(c)
+	if err != nil {
+		return nil, err
+	}
+	return v.readQueue(c, cl, live[0])
+}
+
+var wayTable = listing[way]{
+	id: func(w way) string { return string(w.Way) },
+	columns: []column[way]{
+		{"way", func(w way) any { return w.Way }},
+		{"cpus", func(w way) any { return unless(w.Width) }},
+		{"makespan", func(w way) any { return brief(w.Makespan) }},
+		{"cost", func(w way) any { return priced(w.Cost) }},
+		{"weight", func(w way) any { return fmt.Sprintf("%.3f", w.Weight) }},
+		{"best", func(w way) any {
+			if w.Best {
+				return "best"
+			}
+			return ""
+		}},
+	},
+}

@@ -1,0 +1,143 @@
+package cli
+
+// What pilots held, and what became of it. corrald adds it up; here it becomes a table for people, or one for other
+// programs. Hours are core-hours.
+
+import (
+	"cmp"
+	"encoding/csv"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral/api"
+)
+
+func (p *printer) usageCommand() *cli.Command {
+	return &cli.Command{
+		Name: "usage", Category: resources,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "since", Usage: "begin at `TIME` (RFC 3339), or so long ago, as 168h " +
+				"(default: with the first pilot)"},
+			&cli.StringFlag{Name: "until", Usage: "end at `TIME`, likewise (default: now)"},
+			&cli.StringFlag{Name: "by", Value: "user,site,workflow",
+				Usage: "a line for each of `WHAT`, separated by commas"},
+			&cli.BoolFlag{Name: "csv", Usage: "print a table for other programs"},
+		},
+		Action: func(c *cli.Context) error {
+			var choice api.UsageChoice
+			var err error
+			if choice.Since, err = timeOrAgo("--since", c.String("since")); err != nil {
+				return err
+			}
+			if choice.Until, err = timeOrAgo("--until", c.String("until")); err != nil {
+				return err
+			}
+			choice.By = strings.Split(c.String("by"), ",")
+			cl, err := connect(c)
+			if err != nil {
+				return err
+			}
+			u, err := cl.Usage(c.Context, choice)
+			if err != nil {
+				return err
+			}
+			if c.Bool("csv") {
+				return writeUsage(p.out, u)
+			}
+			return p.showUsage(u)
+		},
+	}
+}
+
+// timeOrAgo reads a time, or a duration before now.
+func timeOrAgo(place, s string) (time.Time, error) {
+	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
+		return time.Now().Add(-ago).UTC(), nil
+	}
+	return parseTime(place, s)
+}
+
+// usageColumns are those of a table by some fields: one for each of them, and the hours.
+func usageColumns(by []string) []column[api.UsageRow] {
+	fields := map[string]func(api.UsageRow) any{
+		"user":     func(r api.UsageRow) any { return r.User },
+		"site":     func(r api.UsageRow) any { return r.Site },
+		"workflow": func(r api.UsageRow) any { return r.Workflow },
+	}
+	var columns []column[api.UsageRow]
+	for _, name := range by {
+		columns = append(columns, column[api.UsageRow]{name, fields[name]})
+	}
+	for _, c := range []struct {
+		name string
+		of   func(api.UsageHours) float64
+	}{
+		{"allocated", func(h api.UsageHours) float64 { return h.Allocated }},
+		{"used", func(h api.UsageHours) float64 { return h.Used }},
+		{"idle", func(h api.UsageHours) float64 { return h.Idle }},
+		{"lost", func(h api.UsageHours) float64 { return h.Lost }},
+	} {
+		cell := func(r api.UsageRow) any { return hours(c.of(r.UsageHours)) }
+		columns = append(columns, column[api.UsageRow]{c.name, cell})
+	}
+	return columns
+}
+
+// hours prints core-hours to the hundredth, fewer than one to three digits.
+func hours(h float64) string {
+	if h < 1 {
+		return strconv.FormatFloat(h, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(h, 'f', 2, 64)
+}
+
+// showUsage prints a line for each row, and for people their sum.
+func (p *printer) showUsage(u api.Usage) error {
+	l := listing[api.UsageRow]{
+		id:      func(r api.UsageRow) string { return strings.Join(keyOf(r, u.By, "-"), " ") },
+		columns: usageColumns(u.By),
+		none:    "no pilot held anything in that time",
+	}
+	if !p.forPeople() {
+		if p.quiet {
+			return l.list(p, u.Items)
+		}
+		return p.encode(u)
+	}
+	if err := l.list(p, u.Items); err != nil || len(u.Items) == 0 {
+		return err
+	}
+	h := u.Total.UsageHours
+	p.say("%s core-hours allocated: %s used, %s idle, %s lost", hours(h.Allocated), hours(h.Used), hours(h.Idle),
+		hours(h.Lost))
+	return nil
+}
+
+// keyOf is what a row is grouped by; none stands for what it has none of.
+func keyOf(r api.UsageRow, by []string, none string) []string {
+	of := map[string]string{"user": r.User, "site": r.Site, "workflow": r.Workflow}
+	var fields []string
+	for _, name := range by {
+		fields = append(fields, cmp.Or(of[name], none))
+	}
+	return fields
+}
+
+// writeUsage writes rows as a table for other programs, with a header.
+func writeUsage(w io.Writer, u api.Usage) error {
+	out := csv.NewWriter(w)
+	header := slices.Concat(u.By, []string{"allocated_core_hours", "used_core_hours", "idle_core_hours",
+		"lost_core_hours"})
+	lines := [][]string{header}
+	exact := func(h float64) string { return strconv.FormatFloat(h, 'f', -1, 64) }
+	for _, r := range u.Items {
+		h := []string{exact(r.Allocated), exact(r.Used), exact(r.Idle), exact(r.Lost)}
+		lines = append(lines, append(keyOf(r, u.By, ""), h...))
+	}
+	return out.WriteAll(lines)
+}

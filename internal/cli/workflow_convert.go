@@ -1,0 +1,163 @@
+package cli
+
+// Files that are written replace no file, and what was written in vain is removed.
+
+import (
+	"cmp"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/workflow"
+	"github.com/corral-pilot/corral/workflow/clustering"
+	"github.com/corral-pilot/corral/workflow/formats"
+)
+
+// convert writes a workflow in another format: to OUT, and what else the format needs beside it.
+func (v workflowVerbs) convert(c *cli.Context) error {
+	out := &outputs{name: c.Args().Get(1), stdout: v.out}
+	if c.NArg() > 1 && out.name == "" {
+		return corral.ErrorAt(corral.Invalid, "OUT", "its name is empty; leave it out for stdout")
+	}
+	if v.format == formYAML {
+		return corral.ErrorAt(corral.Invalid, "--output", "no workflow is written as YAML: --to says which format is")
+	}
+	var err error
+	if out.word, err = formatFor(c.String("to"), out.name); err != nil {
+		return err
+	}
+	if out.name == "" && !formats.IsOneFile(out.word) { // before anything is printed
+		return corral.ErrorAt(corral.Invalid, "OUT", "the format takes several files: say where, with OUT")
+	}
+	w, err := v.readWorkflow(c.Context, c.Args().First(), c.Bool("strict"))
+	if err != nil {
+		return err
+	}
+	var scripts []clustering.Script
+	if w, scripts, err = arrange(c, out.word, w); err != nil {
+		return err
+	}
+	for _, lost := range formats.Lost(w, out.word) {
+		if c.Bool("strict") {
+			return corral.ErrorAt(corral.Invalid, c.Args().First(), "the other format has no place for %s", lost)
+		}
+		v.say("corral: warning: %s: %s: the other format has no place for that", c.Args().First(), lost)
+	}
+	err = formats.Write(w, out.word, out.create)
+	for k := 0; err == nil && k < len(scripts); k++ {
+		err = out.write(scripts[k].Name, scripts[k].Text)
+	}
+	if err != nil {
+		out.undo()
+	}
+	return err
+}
+
+// arrange clusters a workflow, and gives its tasks priorities, as was asked. Both are for DAGMan, which does neither by
+// itself.
+func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workflow, []clustering.Script, error) {
+	for _, flag := range []string{"clustering", "priorities"} {
+		if c.IsSet(flag) && word != "dagman" {
+			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "this needs a DAG: give --to dag")
+		}
+	}
+	rule, err := clustering.Parse(c.String("clustering"))
+	if err != nil {
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--clustering", "%w", err)
+	}
+	var scripts []clustering.Script
+	switch rule.Kind {
+	case clustering.None:
+	case clustering.Auto:
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--clustering",
+			"auto needs a cluster to choose for, and a file has none: give a rule such as runtime=5m")
+	default:
+		if w, scripts, err = clustering.Join(w, rule); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.Bool("priorities") {
+		w = clustering.Prioritise(w)
+	}
+	return w, scripts, nil
+}
+
+// formatFor returns the word for the format to write: as asked, as the name of the file says, or else WfFormat.
+func formatFor(asked, out string) (word string, err error) {
+	named, known := formats.Of(out)
+	if asked == "" && out != "" && !known {
+		return "", corral.ErrorAt(corral.Invalid, out, "its name does not tell the format to write: give --to (%s)",
+			strings.Join(formats.Written(), ", "))
+	}
+	if asked == "dag" { // as the file ends
+		asked = "dagman"
+	}
+	word = cmp.Or(asked, named, formats.Written()[0])
+	return word, formats.CanWrite(word)
+}
+
+// outputs are the files that a workflow is written to.
+type outputs struct {
+	word   string // of the format
+	name   string // of its first file; empty: stdout, for a format of one file
+	stdout io.Writer
+	made   []string
+}
+
+// create makes a new file. The first one has the name that was asked for, the others their own in the same folder. The
+// first is compressed if its name says so.
+func (o *outputs) create(name string) (io.WriteCloser, error) {
+	if o.name == "" { // the format takes one file
+		return keptOpen{o.stdout}, nil
+	}
+	first := len(o.made) == 0
+	path := o.name
+	if !first {
+		path = filepath.Join(filepath.Dir(o.name), filepath.Base(name))
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, corral.ErrorAt(corral.Invalid, "OUT", "%w", err)
+	}
+	o.made = append(o.made, path)
+	if first && strings.HasSuffix(strings.ToLower(path), ".gz") {
+		return &packedFile{gzip.NewWriter(f), f}, nil
+	}
+	return f, nil
+}
+
+// write makes a new file of a text.
+func (o *outputs) write(name, text string) error {
+	f, err := o.create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
+}
+
+// undo removes what was made.
+func (o *outputs) undo() {
+	for _, path := range o.made {
+		_ = os.Remove(path)
+	}
+}
+
+// keptOpen is a stream that outlives the file which is written to it.
+type keptOpen struct{ io.Writer }
+
+func (keptOpen) Close() error { return nil }
+
+// A packedFile is a file that is compressed as it is written.
+type packedFile struct {
+	*gzip.Writer
+	file *os.File
+}
+
+func (f *packedFile) Close() error { return errors.Join(f.Writer.Close(), f.file.Close()) }
