@@ -16,7 +16,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/cli/prospect"
+	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/sim/queue"
 	"github.com/corral-pilot/corral/workflow/formats"
@@ -94,8 +94,8 @@ var ofVerbs = map[string][]string{
 	"glidein log file": {"stdout", "stderr", "report.json"},
 	"runs tasks state": wordsOf(corral.TaskStates), "runs list state": wordsOf(corral.RunStates),
 	"runs clean state":        wordsOf(corral.RunStates),
-	"ensemble plan algorithm": prospect.Algorithms, "ensemble run algorithm": prospect.Algorithms,
-	"ensemble plan resource": {prospect.VM, prospect.Pilots},
+	"ensemble plan algorithm": forecast.Algorithms, "ensemble run algorithm": forecast.Algorithms,
+	"ensemble plan resource": {forecast.VM, forecast.Pilots},
 }
 
 func wordsOf[T ~string](all []T) (words []string) {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/cli/progress"
-	"github.com/corral-pilot/corral/internal/cli/prospect"
 	"github.com/corral-pilot/corral/internal/cli/report"
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 	"github.com/corral-pilot/corral/workflow/formats"
@@ -61,7 +61,7 @@ func liveFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40ch or 18USD"},
 		&cli.StringFlag{Name: "deadline", Usage: "complete workflows within `D`, such as 6h; a bare number is seconds"},
-		&cli.StringFlag{Name: "algorithm", Value: prospect.Rehearsal,
+		&cli.StringFlag{Name: "algorithm", Value: forecast.Rehearsal,
 			Usage: "`NAME`: rehearsal, spss, wa-dpds, dpds or spds"},
 		clusterFlag(),
 		&cli.StringFlag{Name: "site", Usage: "ask `SITE` for pilots (default: the only one)"},

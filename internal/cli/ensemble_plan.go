@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/cli/plot"
-	"github.com/corral-pilot/corral/internal/cli/prospect"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
@@ -31,11 +31,11 @@ func (v ensembleVerbs) command() *cli.Command {
 
 func ensembleFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "algorithm", Value: prospect.Rehearsal,
+		&cli.StringFlag{Name: "algorithm", Value: forecast.Rehearsal,
 			Usage: "`NAME`: rehearsal, spss, wa-dpds, dpds or spds"},
 		&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40ch or 18USD"},
 		&cli.StringFlag{Name: "deadline", Usage: "complete workflows within `D`, such as 6h; a bare number is seconds"},
-		&cli.StringFlag{Name: "resource", Value: prospect.VM, Usage: "`KIND` of machine: vm, held as long as one " +
+		&cli.StringFlag{Name: "resource", Value: forecast.VM, Usage: "`KIND` of machine: vm, held as long as one " +
 			"likes, or pilots, for --walltime"},
 		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "a machine runs `N` tasks at a time"},
 		&cli.DurationFlag{Name: "walltime", Usage: "a pilot is held for `D`"},
@@ -75,7 +75,7 @@ func switchFlags() []cli.Flag {
 }
 
 func (v ensembleVerbs) plan(c *cli.Context) error {
-	in, err := askedOf(c)
+	in, err := ensembleRequestOf(c)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (v ensembleVerbs) plan(c *cli.Context) error {
 	if n := c.Int("grid"); c.IsSet("grid") {
 		return v.planGrid(c, all, in, n)
 	}
-	out, err := prospect.Of(all, in)
+	out, err := forecast.PlayEnsemble(all, in)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (v ensembleVerbs) plan(c *cli.Context) error {
 			return err
 		}
 	}
-	return v.showProspect(out)
+	return v.showOutcome(out)
 }
 
 // estimatedWork reads a workflow with the estimates in its file. A task that has none takes --default-runtime.
@@ -135,11 +135,11 @@ func (p *printer) estimatedWork(c *cli.Context, file string) (plan.Work, error) 
 const mostGrid = 20
 
 // planGrid plays an ensemble with many budgets and deadlines.
-func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in prospect.Asked, n int) error {
+func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in forecast.EnsembleRequest, n int) error {
 	if n < 2 || n > mostGrid {
 		return corral.ErrorAt(corral.Invalid, "--grid", "%d is not between 2 and %d", n, mostGrid)
 	}
-	cells, err := prospect.Grid(all, in, n)
+	cells, err := forecast.PlayGrid(all, in, n)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in prospe
 }
 
 // gridChart draws how many workflows are completed over the budget, with a line for each deadline.
-func gridChart(cells []prospect.Cell, n int) plot.Chart {
+func gridChart(cells []forecast.Cell, n int) plot.Chart {
 	chart := plot.Chart{Title: "Completed workflows", Subtitle: "by budget, for each deadline",
 		X: "budget (" + string(cells[0].Budget.Unit) + ")", Y: "workflows"}
 	for row := range slices.Chunk(cells, n) {
@@ -182,7 +182,7 @@ func gridChart(cells []prospect.Cell, n int) plot.Chart {
 }
 
 // machinesOf draws the machines that a plan holds over time.
-func machinesOf(out *prospect.Prospect, cpus int) plot.Staircase {
+func machinesOf(out *forecast.EnsembleOutcome, cpus int) plot.Staircase {
 	var spans []plot.Span
 	for _, m := range out.Machines {
 		spans = append(spans, plot.Span{From: m.From, To: m.End, CPUs: cpus})
@@ -216,15 +216,15 @@ func amountIn(text string, unit cost.Unit) (cost.Amount, error) {
 	return a, err
 }
 
-// askedOf reads the flags.
-func askedOf(c *cli.Context) (in prospect.Asked, err error) {
-	in = prospect.Asked{Algorithm: c.String("algorithm"), Published: c.Bool("published"), Seed: c.Uint64("seed"),
+// ensembleRequestOf reads the flags.
+func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) {
+	in = forecast.EnsembleRequest{Algorithm: c.String("algorithm"), Published: c.Bool("published"), Seed: c.Uint64("seed"),
 		Draws: c.Int("draws")}
-	in.Machines = prospect.Machines{Resource: c.String("resource"), Price: c.String("price"),
+	in.MachineTerms = forecast.MachineTerms{Resource: c.String("resource"), Price: c.String("price"),
 		Billing: c.String("billing"), CPUs: c.Int("cpus"), Most: c.Int("most"),
 		Walltime: corral.Seconds(c.Duration("walltime"))}
-	in.Chance = prospect.Chance{Delay: corral.Seconds(c.Duration("delay")), Failures: c.Float64("failures")}
-	in.Switches = prospect.Switches{BudgetTest: c.String("budget-test"), FitTest: c.String("fit-test"),
+	in.Chance = forecast.Chance{Delay: corral.Seconds(c.Duration("delay")), Failures: c.Float64("failures")}
+	in.Switches = forecast.Switches{BudgetTest: c.String("budget-test"), FitTest: c.String("fit-test"),
 		Tie: c.String("tie"), Without: c.StringSlice("without")}
 	if c.IsSet("budget") || !c.IsSet("grid") {
 		if in.Budget, err = amount(c, "budget"); err != nil {
@@ -279,12 +279,12 @@ func seconds(c *cli.Context, flag string) (corral.Seconds, error) {
 	return corral.Seconds(d.Round(time.Millisecond)), nil
 }
 
-// showProspect prints a line for each workflow, and what all cost.
-func (v ensembleVerbs) showProspect(out *prospect.Prospect) error {
+// showOutcome prints a line for each workflow, and what all cost.
+func (v ensembleVerbs) showOutcome(out *forecast.EnsembleOutcome) error {
 	if v.format != formTable {
 		return v.encode(out)
 	}
-	err := prospectTable.list(v.printer, out.Workflows)
+	err := outcomeTable.list(v.printer, out.Workflows)
 	if err != nil || v.quiet {
 		return err
 	}
@@ -323,12 +323,12 @@ func (v ensembleVerbs) showProspect(out *prospect.Prospect) error {
 	return nil
 }
 
-var prospectTable = listing[prospect.Workflow]{
-	id: func(w prospect.Workflow) string { return w.Name },
-	columns: []column[prospect.Workflow]{
-		{"workflow", func(w prospect.Workflow) any { return w.Name }},
-		{"tasks", func(w prospect.Workflow) any { return w.Tasks }},
-		{"completed", func(w prospect.Workflow) any { return w.Completed }},
-		{"reason", func(w prospect.Workflow) any { return w.Reason }},
+var outcomeTable = listing[forecast.WorkflowOutcome]{
+	id: func(w forecast.WorkflowOutcome) string { return w.Name },
+	columns: []column[forecast.WorkflowOutcome]{
+		{"workflow", func(w forecast.WorkflowOutcome) any { return w.Name }},
+		{"tasks", func(w forecast.WorkflowOutcome) any { return w.Tasks }},
+		{"completed", func(w forecast.WorkflowOutcome) any { return w.Completed }},
+		{"reason", func(w forecast.WorkflowOutcome) any { return w.Reason }},
 	},
 }

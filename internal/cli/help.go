@@ -1,19 +1,20 @@
 package cli
 
-// Help is written as people read it, in help.txt: for each command a heading with its arguments, a line that says what
-// it does, what else there is to say, and examples. The same arguments are what checkArguments counts and what
-// completion completes, so help cannot promise others than the command takes.
+// Help is text beside the code of each noun, site_help.txt for example: for each command a heading with its arguments, a
+// line that says what it does, the details, and examples. checkLine counts the same arguments and completion completes
+// them, so help cannot promise arguments that the command does not take.
 //
 // The layout is ours because package cli does not wrap the explanation of a flag into its column: with it, lines are
 // longer than a terminal.
 
 import (
 	"cmp"
-	_ "embed"
+	"embed"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -35,12 +36,23 @@ EXIT CODES
     4  not found                143  terminated
 `
 
-//go:embed help.txt
-var manual string
+//go:embed help.txt *_help.txt
+var helpFiles embed.FS
 
-// describe gives the command of a name, such as corral site show, what help.txt says of it.
+// manual returns the sections of all help files. It reads them once: every command looks itself up.
+var manual = sync.OnceValue(func() []string {
+	var sections []string
+	files, _ := helpFiles.ReadDir(".") // unreachable errors: the files are part of the program
+	for _, f := range files {
+		text, _ := helpFiles.ReadFile(f.Name())
+		sections = append(sections, strings.Split(string(text), "# ")[1:]...)
+	}
+	return sections
+})
+
+// describe fills in the arguments, usage and description of a command, such as corral site show, from its help text.
 func describe(name string, c *cli.Command) {
-	for section := range strings.SplitSeq(manual, "# ") {
+	for _, section := range manual() {
 		heading, rest, _ := strings.Cut(section, "\n")
 		arguments, ok := strings.CutPrefix(heading, name)
 		if !ok || arguments != strings.ToUpper(arguments) { // that of a verb of this noun

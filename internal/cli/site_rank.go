@@ -1,7 +1,7 @@
 package cli
 
 // site rank compares sites for one workflow. corrald has what is known of each, its limits, its price and the waits
-// there; what follows for the workflow is reckoned here (internal/cli/ranking), so that a file need not be sent to it.
+// there; what follows for the workflow is reckoned here (internal/cli/forecast), so that a file need not be sent to it.
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/cli/ranking"
+	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/workflow/profile"
 )
@@ -25,7 +25,7 @@ func (v siteVerbs) rankCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "site", Usage: "rank `SITE`; may be repeated (default: all)"},
 			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "run it on `N` cpus at once"},
-			&cli.StringFlag{Name: "by", Value: string(ranking.Time), Usage: "rank by `WHAT`: time or cost"},
+			&cli.StringFlag{Name: "by", Value: string(forecast.ByTime), Usage: "rank by `WHAT`: time or cost"},
 			&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
 		},
 		Action: v.rank,
@@ -36,13 +36,13 @@ func (v siteVerbs) rank(c *cli.Context) error {
 	if c.Args().Len() != 1 {
 		return corral.Errorf(corral.Invalid, "name one workflow file")
 	}
-	in := ranking.Asked{CPUs: c.Int("cpus"), By: ranking.By(c.String("by"))}
+	in := forecast.RankRequest{CPUs: c.Int("cpus"), By: forecast.RankBy(c.String("by"))}
 	var err error
 	if in.Work, err = v.estimatedWork(c, c.Args().First()); err != nil {
 		return err
 	}
 	// What is wrong with the question itself is said before anybody is asked.
-	if _, err := ranking.Of(in, nil, time.Now()); err != nil {
+	if _, err := forecast.RankSites(in, nil, time.Now()); err != nil {
 		return err
 	}
 	cl, err := connect(c)
@@ -53,7 +53,7 @@ func (v siteVerbs) rank(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	ranks, err := ranking.Of(in, all, time.Now())
+	ranks, err := forecast.RankSites(in, all, time.Now())
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (v siteVerbs) rank(c *cli.Context) error {
 }
 
 // rankedSites reads the sites that are asked about, with their waits.
-func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []ranking.Site, err error) {
+func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []forecast.RankedSite, err error) {
 	var sites []corral.Site
 	if names := c.StringSlice("site"); len(names) > 0 {
 		for _, ref := range names {
@@ -83,7 +83,7 @@ func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []ranking
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, ranking.Site{Site: s, Waits: waits, Speed: speeds[profile.SiteHosts(s.Name)]})
+		all = append(all, forecast.RankedSite{Site: s, Waits: waits, Speed: speeds[profile.SiteHosts(s.Name)]})
 	}
 	return all, nil
 }
@@ -123,41 +123,41 @@ func learnedSpeeds(c *cli.Context, cl *api.Client, workflow string) (profile.Spe
 	return merged.Speeds(), nil
 }
 
-var rankTable = listing[ranking.Rank]{
-	id:   func(r ranking.Rank) string { return r.Site },
+var rankTable = listing[forecast.Rank]{
+	id:   func(r forecast.Rank) string { return r.Site },
 	none: "no sites; add one with `corral site create NAME --contact local: --batch fork`",
-	columns: []column[ranking.Rank]{
-		{"site", func(r ranking.Rank) any { return r.Site }},
-		{"queue", func(r ranking.Rank) any { return r.Queue }},
-		{"viable", func(r ranking.Rank) any { return r.Viable }},
-		{"wait", viable(func(r ranking.Rank) any {
+	columns: []column[forecast.Rank]{
+		{"site", func(r forecast.Rank) any { return r.Site }},
+		{"queue", func(r forecast.Rank) any { return r.Queue }},
+		{"viable", func(r forecast.Rank) any { return r.Viable }},
+		{"wait", viable(func(r forecast.Rank) any {
 			if r.Wait.Wait == 0 && r.Wait.Source == queueing.SourceGuess {
 				return "not known"
 			}
 			return brief(r.Wait.Wait)
 		})},
-		{"by waits", viable(func(r ranking.Rank) any { return r.Wait.Waits })},
-		{"of", viable(func(r ranking.Rank) any { return r.Wait.Source })},
-		{"takes", viable(func(r ranking.Rank) any { return brief(r.Takes) })},
-		{"speed", viable(func(r ranking.Rank) any {
+		{"by waits", viable(func(r forecast.Rank) any { return r.Wait.Waits })},
+		{"of", viable(func(r forecast.Rank) any { return r.Wait.Source })},
+		{"takes", viable(func(r forecast.Rank) any { return brief(r.Takes) })},
+		{"speed", viable(func(r forecast.Rank) any {
 			if r.Speed == 0 {
 				return "" // not known
 			}
 			return fmt.Sprintf("%.2f", r.Speed)
 		})},
-		{"cost", viable(func(r ranking.Rank) any {
+		{"cost", viable(func(r forecast.Rank) any {
 			if r.Cost == nil {
 				return "not known"
 			}
 			return priced(*r.Cost)
 		})},
-		{"lacks", func(r ranking.Rank) any { return r.Lacks }},
+		{"lacks", func(r forecast.Rank) any { return r.Lacks }},
 	},
 }
 
 // viable leaves a column empty for a site that is not.
-func viable(of func(ranking.Rank) any) func(ranking.Rank) any {
-	return func(r ranking.Rank) any {
+func viable(of func(forecast.Rank) any) func(forecast.Rank) any {
+	return func(r forecast.Rank) any {
 		if !r.Viable {
 			return ""
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/cli/booking"
+	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
@@ -238,7 +238,7 @@ func (v slotVerbs) plan(c *cli.Context) error {
 	if c.Args().Len() != 1 {
 		return corral.Errorf(corral.Invalid, "name one workflow file")
 	}
-	in, err := bookingAsked(c)
+	in, err := slotRequestOf(c)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (v slotVerbs) plan(c *cli.Context) error {
 	if d := c.Duration("transfer"); d > 0 {
 		problem.Transfer = func(int, int) time.Duration { return d.Round(time.Millisecond) }
 	}
-	b, err := booking.Of(problem, in)
+	b, err := forecast.BookSlots(problem, in)
 	if err != nil {
 		return err
 	}
@@ -273,8 +273,8 @@ func (v slotVerbs) plan(c *cli.Context) error {
 	return v.showBooking(b)
 }
 
-// bookingAsked reads the flags.
-func bookingAsked(c *cli.Context) (in booking.Asked, err error) {
+// slotRequestOf reads the flags.
+func slotRequestOf(c *cli.Context) (in forecast.SlotRequest, err error) {
 	in.Search = moga.Options{Context: c.Context, Population: c.Int("population"), Generations: c.Int("generations"),
 		Seed: c.Uint64("seed")}
 	if n := in.Search.Population; n < 2 || n > 10_000 {
@@ -310,11 +310,11 @@ func bookingAsked(c *cli.Context) (in booking.Asked, err error) {
 }
 
 // showBooking prints a line for each reservation, what they come to, and what else could be had.
-func (v slotVerbs) showBooking(b *booking.Booking) error {
+func (v slotVerbs) showBooking(b *forecast.Booking) error {
 	if v.format != formTable {
 		return v.encode(b)
 	}
-	if err := pieceTable.list(v.printer, b.Pieces); err != nil || v.quiet {
+	if err := reservationTable.list(v.printer, b.Pieces); err != nil || v.quiet {
 		return err
 	}
 	fmt.Fprintf(v.out, "\nmakespan %s, cost %s, of at least %s, with %d of %d slots\n", brief(b.Makespan),
@@ -324,28 +324,28 @@ func (v slotVerbs) showBooking(b *booking.Booking) error {
 	}
 	if len(b.Front) > 1 {
 		fmt.Fprintf(v.out, "\nwhat could be had instead, by --tradeoff:\n")
-		return bookingPoints.list(v.printer, b.Front)
+		return alternativeTable.list(v.printer, b.Front)
 	}
 	return nil
 }
 
-var pieceTable = listing[booking.Piece]{
-	id:   func(b booking.Piece) string { return fmt.Sprint(b.Slot) },
+var reservationTable = listing[forecast.Reservation]{
+	id:   func(b forecast.Reservation) string { return fmt.Sprint(b.Slot) },
 	none: "nothing has to be reserved",
-	columns: []column[booking.Piece]{
-		{"site", func(b booking.Piece) any { return b.Site }},
-		{"slot", func(b booking.Piece) any { return b.Slot }},
-		{"processors", func(b booking.Piece) any { return b.Processors }},
-		{"start", func(b booking.Piece) any { return brief(b.Start) }},
-		{"length", func(b booking.Piece) any { return brief(b.Length) }},
-		{"cost", func(b booking.Piece) any { return priced(b.Cost) }},
+	columns: []column[forecast.Reservation]{
+		{"site", func(b forecast.Reservation) any { return b.Site }},
+		{"slot", func(b forecast.Reservation) any { return b.Slot }},
+		{"processors", func(b forecast.Reservation) any { return b.Processors }},
+		{"start", func(b forecast.Reservation) any { return brief(b.Start) }},
+		{"length", func(b forecast.Reservation) any { return brief(b.Length) }},
+		{"cost", func(b forecast.Reservation) any { return priced(b.Cost) }},
 	},
 }
 
-var bookingPoints = listing[booking.Point]{
-	id: func(o booking.Point) string { return brief(o.Makespan) },
-	columns: []column[booking.Point]{
-		{"makespan", func(o booking.Point) any { return brief(o.Makespan) }},
-		{"cost", func(o booking.Point) any { return priced(o.Cost) }},
+var alternativeTable = listing[forecast.Alternative]{
+	id: func(o forecast.Alternative) string { return brief(o.Makespan) },
+	columns: []column[forecast.Alternative]{
+		{"makespan", func(o forecast.Alternative) any { return brief(o.Makespan) }},
+		{"cost", func(o forecast.Alternative) any { return priced(o.Cost) }},
 	},
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/cli/booking"
+	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/portfolio"
@@ -28,7 +28,7 @@ type way struct {
 }
 
 // compare prints what each way comes to in the queue that the flags name.
-func (v slotVerbs) compare(c *cli.Context, w plan.Work, in booking.Asked) error {
+func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest) error {
 	for _, flag := range []string{"deadline", "budget", "transfer"} {
 		if c.IsSet(flag) {
 			return corral.ErrorAt(corral.Invalid, "--"+flag, "ways are compared at one site, and by --tradeoff alone")
@@ -53,7 +53,7 @@ func (v slotVerbs) compare(c *cli.Context, w plan.Work, in booking.Asked) error 
 	for _, c := range all {
 		ways = append(ways, way{
 			Way: c.Way, Width: c.Width, Makespan: corral.Seconds(c.Makespan),
-			Cost:   cost.Amount{Money: c.Cost, Unit: booking.Unit},
+			Cost:   cost.Amount{Money: c.Cost, Unit: forecast.SlotUnit},
 			Weight: portfolio.Weigh(c.Point, all[0].Point, in.TradeOff), Best: c == best,
 		})
 	}

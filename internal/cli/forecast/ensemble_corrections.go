@@ -1,4 +1,4 @@
-package prospect
+package forecast
 
 import (
 	"slices"
@@ -34,7 +34,7 @@ var corrections = []correction{
 }
 
 // checkWithout refuses a correction that there is not, and one that the algorithm does not have.
-func (in Asked) checkWithout() error {
+func (in EnsembleRequest) checkWithout() error {
 	for _, name := range in.Without {
 		i := slices.IndexFunc(corrections, func(c correction) bool { return c.name == name })
 		switch {
@@ -54,10 +54,12 @@ func (in Asked) checkWithout() error {
 }
 
 // lacks reports whether a correction is left out.
-func (in Asked) lacks(name string) bool { return in.Published || slices.Contains(in.Without, name) }
+func (in EnsembleRequest) lacks(name string) bool {
+	return in.Published || slices.Contains(in.Without, name)
+}
 
 // fixes are those of the dynamic algorithms that are not left out.
-func (in Asked) fixes(all dpds.Fixes) dpds.Fixes {
+func (in EnsembleRequest) fixes(all dpds.Fixes) dpds.Fixes {
 	for _, c := range corrections {
 		if c.field != nil && in.lacks(c.name) {
 			*c.field(&all) = false

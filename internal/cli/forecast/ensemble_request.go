@@ -1,4 +1,4 @@
-package prospect
+package forecast
 
 import (
 	"slices"
@@ -36,21 +36,21 @@ const (
 	AtMost   = "le"
 )
 
-// Asked is what is asked about an ensemble.
-type Asked struct {
+// An EnsembleRequest is what is asked about an ensemble.
+type EnsembleRequest struct {
 	Algorithm string
 	Published bool
 	Budget    cost.Amount
 	Deadline  corral.Seconds
 	Seed      uint64
 	Draws     int // outcomes that a rehearsal draws where runtimes err
-	Machines
+	MachineTerms
 	Chance
 	Switches
 }
 
-// Machines are those that are to be had.
-type Machines struct {
+// MachineTerms are the machines that are to be had.
+type MachineTerms struct {
 	Resource string
 	Price    string         // per cpu-hour or host-hour; empty: a cpu-hour
 	Billing  string         // empty: whole hours of a machine, and the walltime of a pilot
@@ -76,7 +76,7 @@ type Switches struct {
 }
 
 // check refuses what cannot be played.
-func (in Asked) check(unit cost.Unit) error {
+func (in EnsembleRequest) check(unit cost.Unit) error {
 	switch {
 	case !slices.Contains(Algorithms, in.Algorithm):
 		return corral.ErrorAt(corral.Invalid, "--algorithm", "%.40q is none of %q", in.Algorithm, Algorithms)
@@ -118,7 +118,7 @@ func (in Asked) check(unit cost.Unit) error {
 }
 
 // terms returns what a machine costs.
-func (in Asked) terms() (t ensemble.Terms, err error) {
+func (in EnsembleRequest) terms() (t ensemble.Terms, err error) {
 	tariff, err := cost.ParseTariff(in.Price, in.Billing)
 	if err != nil {
 		return t, err
@@ -148,10 +148,10 @@ func (in Asked) terms() (t ensemble.Terms, err error) {
 }
 
 // once reports whether a machine is billed for its walltime, whatever of it is used.
-func (in Asked) once() bool { return in.Resource == Pilots && in.Billing == "" }
+func (in EnsembleRequest) once() bool { return in.Resource == Pilots && in.Billing == "" }
 
 // scenario returns what is played.
-func (in Asked) scenario(e ensemble.Ensemble, terms ensemble.Terms) cloud.Scenario {
+func (in EnsembleRequest) scenario(e ensemble.Ensemble, terms ensemble.Terms) cloud.Scenario {
 	s := cloud.Scenario{Ensemble: e, Deadline: time.Duration(in.Deadline), Terms: terms,
 		Machines: cloud.Kind{Slots: in.CPUs, Most: in.Most}}
 	if in.Most <= 0 { // no more than tasks is of use

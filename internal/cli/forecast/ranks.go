@@ -1,14 +1,4 @@
-// Package ranking says which sites can run a workflow and in which order they should be asked: for each site whether it
-// is viable, and if not the first thing that it lacks; how long the workflow takes there with so many cpus, what it
-// costs, and how long a pilot waits, with how much is known of that. Costs and choice are package selection's.
-//
-// How fast a site's hosts are is learned from runs (profile.Speeds): a site at which tasks took 1.25 times as long as
-// tasks of the same kinds elsewhere has a rate of 0.8 for each cpu. Nothing else of a site's rate is known beforehand:
-// clocks say little of what a program gets done, and sites do not say theirs.
-//
-// It ranks whole sites for a whole workflow, before there are pilots. A plan (package planner) says how many pilots of
-// which shape, and when.
-package ranking
+package forecast
 
 import (
 	"cmp"
@@ -25,24 +15,24 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// By is what sites are ranked by.
-type By string
+// RankBy is what sites are ranked by.
+type RankBy string
 
 // What a ranking goes by.
 const (
-	Time By = "time" // the wait, and the time that the workflow takes
-	Cost By = "cost" // what is billed; of equal ones by time
+	ByTime RankBy = "time" // the wait, and the time that the workflow takes
+	ByCost RankBy = "cost" // what is billed; of equal ones by time
 )
 
-// Asked is what is to be run, and how.
-type Asked struct {
+// A RankRequest is what is to be run, and how.
+type RankRequest struct {
 	Work plan.Work
 	CPUs int // at once
-	By   By
+	By   RankBy
 }
 
-// A Site is one of those that are ranked, with the waits that were seen there, and how fast its hosts were.
-type Site struct {
+// A RankedSite is one of those that are ranked, with the waits that were seen there, and how fast its hosts were.
+type RankedSite struct {
 	corral.Site
 	Waits []corral.Wait
 	Speed profile.Speed // beside the others; its Factor is 0 if nothing is known, which counts as 1
@@ -64,17 +54,17 @@ type Rank struct {
 	walltime time.Duration // that pilots ask for: as long as it takes, or as the queue allows
 }
 
-// Of ranks sites, the best first; those that are not viable come last, by name. A site of which no wait is known is
+// RankSites ranks sites, the best first; those that are not viable come last, by name. A site of which no wait is known is
 // taken to be as slow as the slowest of the others. Errors are of kind Invalid.
-func Of(in Asked, sites []Site, now time.Time) ([]Rank, error) {
+func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error) {
 	if in.CPUs < 1 {
 		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
 	}
 	if most := in.requires().node.CPUs; in.CPUs < most {
 		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "a task needs %d cpus, and %d are fewer", most, in.CPUs)
 	}
-	if in.By != Time && in.By != Cost {
-		return nil, corral.ErrorAt(corral.Invalid, "--by", "%.40q is neither %s nor %s", in.By, Time, Cost)
+	if in.By != ByTime && in.By != ByCost {
+		return nil, corral.ErrorAt(corral.Invalid, "--by", "%.40q is neither %s nor %s", in.By, ByTime, ByCost)
 	}
 	ranks := []Rank{}
 	for _, s := range sites {
@@ -106,12 +96,12 @@ func Of(in Asked, sites []Site, now time.Time) ([]Rank, error) {
 }
 
 // comparable refuses to compare amounts of different units, and sites of which the cost is not known.
-func (in Asked) comparable(ranks []Rank) error {
+func (in RankRequest) comparable(ranks []Rank) error {
 	var first *Rank
 	for i := range ranks {
 		r := &ranks[i]
 		switch {
-		case in.By != Cost || !r.Viable:
+		case in.By != ByCost || !r.Viable:
 		case r.Cost == nil:
 			return corral.ErrorAt(corral.Invalid, "--by",
 				"what %s costs is not known: probe it, or leave it out by --site", r.Site)
@@ -126,7 +116,7 @@ func (in Asked) comparable(ranks []Rank) error {
 }
 
 // ordered selects the best, then the best of the others, and so on.
-func (in Asked) ordered(left []Rank) (order []Rank) {
+func (in RankRequest) ordered(left []Rank) (order []Rank) {
 	slices.SortStableFunc(left, func(a, b Rank) int { return cmp.Compare(a.Site, b.Site) })
 	for {
 		affinities := make([]float64, len(left))
@@ -142,19 +132,19 @@ func (in Asked) ordered(left []Rank) (order []Rank) {
 }
 
 // affinity is the higher the sooner the workflow is done, or the less is billed; a site that is not viable has none.
-func (in Asked) affinity(r Rank) float64 {
+func (in RankRequest) affinity(r Rank) float64 {
 	if !r.Viable {
 		return math.Inf(-1)
 	}
 	seconds := float64(r.Wait.Wait+r.Takes) / float64(time.Second)
-	if in.By == Cost {
+	if in.By == ByCost {
 		return -(r.Cost.Money.Units() + 1e-12*seconds)
 	}
 	return -seconds
 }
 
 // at says what the workflow comes to at a site.
-func (in Asked) at(s Site) (r Rank, err error) {
+func (in RankRequest) at(s RankedSite) (r Rank, err error) {
 	r.Site = s.Name
 	r.Speed, r.Kinds = s.Speed.Factor, s.Speed.Shared
 	task, speed := in.requires(), cmp.Or(s.Speed.Factor, 1)
@@ -207,7 +197,7 @@ type load struct {
 }
 
 // requires adds a workflow up. What it can use at once is known in the mean only: a plan looks at its levels.
-func (in Asked) requires() (l load) {
+func (in RankRequest) requires() (l load) {
 	for _, t := range in.Work.Tasks {
 		l.node.CPUs = max(l.node.CPUs, t.Needs.CPUs, 1)
 		l.node.MemoryMiB, l.node.GPUs = max(l.node.MemoryMiB, t.Needs.MemoryMiB), max(l.node.GPUs, t.Needs.GPUs)
@@ -220,7 +210,7 @@ func (in Asked) requires() (l load) {
 
 // queue is the site's own queue, or its default one, and why no pilot for the workflow can be had there; empty: one
 // can, as far as is known.
-func (in Asked) queue(s corral.Site, node corral.Resources) (q corral.SiteQueue, lacks string) {
+func (in RankRequest) queue(s corral.Site, node corral.Resources) (q corral.SiteQueue, lacks string) {
 	switch {
 	case s.State != corral.SiteReady:
 		return q, fmt.Sprintf("the site: it is %s", s.State)

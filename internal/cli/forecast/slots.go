@@ -1,8 +1,4 @@
-// Package booking plans a workflow on slots for a user: what has to be reserved, where and when, for which makespan and
-// at which cost, beside what else could be had. It is what `corral slots plan` prints; planner/moga decides.
-//
-// A booking is advice about offers, and reserves nothing. Times count from the instant of the offers.
-package booking
+package forecast
 
 import (
 	"time"
@@ -14,11 +10,11 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 )
 
-// Unit is what costs are in: service units, for prices of slots say no more.
-const Unit = cost.ServiceUnits
+// SlotUnit is what costs are in: service units, for prices of slots say no more.
+const SlotUnit = cost.ServiceUnits
 
-// Asked is what a user wants.
-type Asked struct {
+// A SlotRequest is what a user wants.
+type SlotRequest struct {
 	TradeOff ensemble.Share // 0: the shortest makespan; 1: the least cost
 	Deadline corral.Seconds // 0: none
 	Budget   *cost.Amount   // nil: none
@@ -33,13 +29,13 @@ type Booking struct {
 	BestEffort *corral.Seconds `json:"best_effort_s,omitempty"` // the makespan without slots, where that is known
 	TradeOff   ensemble.Share  `json:"tradeoff"`
 	Offered    int             `json:"offered"` // slots
-	Pieces     []Piece         `json:"pieces"`  // to be reserved
-	Schedule   []Run           `json:"schedule"`
-	Front      []Point         `json:"front"` // what could be had instead, the fastest first
+	Pieces     []Reservation   `json:"pieces"`  // to be reserved
+	Schedule   []Placement     `json:"schedule"`
+	Front      []Alternative   `json:"front"` // what could be had instead, the fastest first
 }
 
-// A Piece is to be reserved of a slot.
-type Piece struct {
+// A Reservation is to be reserved of a slot.
+type Reservation struct {
 	Site       string         `json:"site"`
 	Slot       int            `json:"slot"` // of those that the site offers, from 1
 	Processors int            `json:"processors"`
@@ -48,27 +44,27 @@ type Piece struct {
 	Cost       cost.Amount    `json:"cost"`
 }
 
-// A Run is where and when a task runs.
-type Run struct {
+// A Placement is where and when a task runs.
+type Placement struct {
 	Task  string         `json:"task"`
 	Site  string         `json:"site"`
 	Start corral.Seconds `json:"start_s"`
 	End   corral.Seconds `json:"end_s"`
 }
 
-// A Point is a plan of the front.
-type Point struct {
+// An Alternative is a plan of the front.
+type Alternative struct {
 	Makespan corral.Seconds `json:"makespan_s"`
 	Cost     cost.Amount    `json:"cost"`
 }
 
-// Of plans a problem. Errors are those of slotted.New and of moga's Search and Choose, and of kind Invalid for a budget
+// BookSlots plans a problem. Errors are those of slotted.New and of moga's Search and Choose, and of kind Invalid for a budget
 // in another unit.
-func Of(p slotted.Problem, in Asked) (*Booking, error) {
+func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
 	limits := moga.Limits{Deadline: time.Duration(in.Deadline)}
 	if in.Budget != nil {
-		if limits.Budget = in.Budget.Money; in.Budget.Unit != Unit {
-			return nil, corral.ErrorAt(corral.Invalid, "--budget", "slots are priced in %s, and this is %s", Unit,
+		if limits.Budget = in.Budget.Money; in.Budget.Unit != SlotUnit {
+			return nil, corral.ErrorAt(corral.Invalid, "--budget", "slots are priced in %s, and this is %s", SlotUnit,
 				in.Budget.Unit)
 		}
 	}
@@ -85,10 +81,10 @@ func Of(p slotted.Problem, in Asked) (*Booking, error) {
 		return nil, err
 	}
 	made, _ := s.Plan(chosen.Chosen.Has) // feasible: it was evaluated
-	b := &Booking{Makespan: corral.Seconds(made.Makespan), Cost: priced(made.Cost), LeastCost: priced(s.LeastCost()),
+	b := &Booking{Makespan: corral.Seconds(made.Makespan), Cost: inSlotUnits(made.Cost), LeastCost: inSlotUnits(s.LeastCost()),
 		TradeOff: in.TradeOff, Offered: s.Slots()}
 	for _, m := range front {
-		b.Front = append(b.Front, Point{corral.Seconds(m.Makespan), priced(m.Cost)})
+		b.Front = append(b.Front, Alternative{corral.Seconds(m.Makespan), inSlotUnits(m.Cost)})
 	}
 	b.describe(p, made)
 	return b, nil
@@ -99,23 +95,23 @@ func (b *Booking) describe(p slotted.Problem, made slotted.Plan) {
 	for _, piece := range made.Pieces {
 		site := p.Sites[piece.Site]
 		c, _ := site.Slots[piece.Slot].Cost(piece.Piece) // allowed: that is what a list's pieces are
-		b.Pieces = append(b.Pieces, Piece{site.Site, piece.Slot + 1, piece.Processors,
-			corral.Seconds(piece.Start - site.At), corral.Seconds(piece.Length), priced(c)})
+		b.Pieces = append(b.Pieces, Reservation{site.Site, piece.Slot + 1, piece.Processors,
+			corral.Seconds(piece.Start - site.At), corral.Seconds(piece.Length), inSlotUnits(c)})
 	}
 	for i, r := range made.Schedule {
 		site := p.Sites[r.Site]
-		b.Schedule = append(b.Schedule, Run{p.Work.Task(i).ID, site.Site, corral.Seconds(r.Start - site.At),
+		b.Schedule = append(b.Schedule, Placement{p.Work.Task(i).ID, site.Site, corral.Seconds(r.Start - site.At),
 			corral.Seconds(r.End - site.At)})
 	}
 }
 
 // Used returns of how many slots something is to be reserved.
 func (b *Booking) Used() int {
-	used := map[Piece]bool{}
+	used := map[Reservation]bool{}
 	for _, p := range b.Pieces {
-		used[Piece{Site: p.Site, Slot: p.Slot}] = true
+		used[Reservation{Site: p.Site, Slot: p.Slot}] = true
 	}
 	return len(used)
 }
 
-func priced(m cost.Money) cost.Amount { return cost.Amount{Money: m, Unit: Unit} }
+func inSlotUnits(m cost.Money) cost.Amount { return cost.Amount{Money: m, Unit: SlotUnit} }

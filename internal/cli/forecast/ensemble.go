@@ -1,6 +1,4 @@
-// Package prospect says what would come of an ensemble: which workflows an algorithm would complete with a budget by a
-// deadline, on which machines, and why not others. It plays the algorithm on what is asked for, once.
-package prospect
+package forecast
 
 import (
 	"cmp"
@@ -15,8 +13,8 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// A Prospect is what would come of an ensemble.
-type Prospect struct {
+// An EnsembleOutcome is what would come of an ensemble.
+type EnsembleOutcome struct {
 	Algorithm    string         `json:"algorithm"`
 	Published    bool           `json:"published,omitempty"` // by the authors' rules
 	Budget       cost.Amount    `json:"budget"`
@@ -28,14 +26,14 @@ type Prospect struct {
 	WithinBudget bool           `json:"within_budget"`
 	Makespan     corral.Seconds `json:"makespan_s"`
 	Losses
-	Workflows  []Workflow  `json:"workflows"`
-	Machines   []Machine   `json:"vms"`
-	Candidates []Candidate `json:"candidates,omitempty"` // of a rehearsal, the best first
-	Other      *Other      `json:"as_published,omitempty"`
+	Workflows  []WorkflowOutcome `json:"workflows"`
+	Machines   []HeldMachine     `json:"vms"`
+	Candidates []Candidate       `json:"candidates,omitempty"` // of a rehearsal, the best first
+	Other      *PublishedOutcome `json:"as_published,omitempty"`
 }
 
-// Other is what the rules of the authors' program would come to in place of ours.
-type Other struct {
+// A PublishedOutcome is what the rules of the authors' program would come to in place of ours.
+type PublishedOutcome struct {
 	Completed    ensemble.Score `json:"completed"` // by the deadline, whatever it costs
 	Cost         cost.Amount    `json:"cost"`
 	WithinBudget bool           `json:"within_budget"`
@@ -48,16 +46,16 @@ type Losses struct {
 	Lost   corral.Seconds `json:"lost_s"` // that they took
 }
 
-// A Workflow is one of the ensemble, by priority.
-type Workflow struct {
+// A WorkflowOutcome is one of the ensemble, by priority.
+type WorkflowOutcome struct {
 	Name      string `json:"name"`
 	Tasks     int    `json:"tasks"`
 	Completed bool   `json:"completed"`
 	Reason    string `json:"reason,omitempty"` // why not
 }
 
-// A Machine is one that is held. It is billed from From.
-type Machine struct {
+// A HeldMachine is one that is held. It is billed from From.
+type HeldMachine struct {
 	Asked corral.Seconds `json:"asked_s"`
 	From  corral.Seconds `json:"from_s"`
 	Ready corral.Seconds `json:"ready_s"`
@@ -72,8 +70,8 @@ type Candidate struct {
 	Cost      cost.Amount    `json:"cost"`
 }
 
-// Of plays an ensemble. Errors are of kind Invalid; their places are the flags of Asked.
-func Of(e ensemble.Ensemble, in Asked) (*Prospect, error) {
+// PlayEnsemble plays an ensemble. Errors are of kind Invalid; their places are flags.
+func PlayEnsemble(e ensemble.Ensemble, in EnsembleRequest) (*EnsembleOutcome, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
@@ -84,7 +82,7 @@ func Of(e ensemble.Ensemble, in Asked) (*Prospect, error) {
 	if err := in.check(terms.Unit); err != nil {
 		return nil, err
 	}
-	out := &Prospect{Algorithm: in.Algorithm, Published: in.Published, Budget: in.Budget, Deadline: in.Deadline}
+	out := &EnsembleOutcome{Algorithm: in.Algorithm, Published: in.Published, Budget: in.Budget, Deadline: in.Deadline}
 	s := in.scenario(e, terms)
 	outcome := in.play(s, out)
 	out.Cost = terms.Amount(outcome.Cost)
@@ -96,13 +94,13 @@ func Of(e ensemble.Ensemble, in Asked) (*Prospect, error) {
 	}
 	for k, w := range e {
 		done := out.Completed[k] == '1'
-		out.Workflows = append(out.Workflows, Workflow{w.Name, len(w.Tasks), done, reason(done, outcome.Reasons[k])})
+		out.Workflows = append(out.Workflows, WorkflowOutcome{w.Name, len(w.Tasks), done, reason(done, outcome.Reasons[k])})
 	}
 	if !in.Published && in.Algorithm != Rehearsal {
 		out.Other = in.published(s)
 	}
 	for _, h := range outcome.Held {
-		out.Machines = append(out.Machines, Machine{corral.Seconds(h.Asked), corral.Seconds(h.From),
+		out.Machines = append(out.Machines, HeldMachine{corral.Seconds(h.Asked), corral.Seconds(h.From),
 			corral.Seconds(h.Ready), corral.Seconds(h.End), terms.Cost(h.End - h.From)})
 	}
 	return out, nil
@@ -116,7 +114,7 @@ func reason(done bool, why string) string {
 }
 
 // play plays the algorithm, and notes what only some have.
-func (in Asked) play(s cloud.Scenario, out *Prospect) cloud.Outcome {
+func (in EnsembleRequest) play(s cloud.Scenario, out *EnsembleOutcome) cloud.Outcome {
 	switch in.Algorithm {
 	case SPSS:
 		return in.static(s, out)
@@ -134,15 +132,15 @@ func (in Asked) play(s cloud.Scenario, out *Prospect) cloud.Outcome {
 }
 
 // published plays the same by the authors' rules.
-func (in Asked) published(s cloud.Scenario) *Other {
+func (in EnsembleRequest) published(s cloud.Scenario) *PublishedOutcome {
 	in.Published = true
-	o := in.play(s, &Prospect{})
-	return &Other{o.Completed, cost.Amount{Money: o.Cost, Unit: in.Budget.Unit}, o.Cost <= in.Budget.Money}
+	o := in.play(s, &EnsembleOutcome{})
+	return &PublishedOutcome{o.Completed, cost.Amount{Money: o.Cost, Unit: in.Budget.Unit}, o.Cost <= in.Budget.Money}
 }
 
 // static plans with SPSS, and plays the plan: to the letter as published, else under its guard. As published what is
 // admitted counts as completed (trap T21).
-func (in Asked) static(s cloud.Scenario, out *Prospect) cloud.Outcome {
+func (in EnsembleRequest) static(s cloud.Scenario, out *EnsembleOutcome) cloud.Outcome {
 	r := in.spss(s.Terms)
 	p := r.Make(s.Ensemble)
 	out.PlanCost = &cost.Amount{Money: p.Cost, Unit: in.Budget.Unit}
@@ -163,7 +161,7 @@ func (in Asked) static(s cloud.Scenario, out *Prospect) cloud.Outcome {
 }
 
 // dynamic returns the rules of SPDS, DPDS or WA-DPDS.
-func (in Asked) dynamic(terms ensemble.Terms) dpds.Rules {
+func (in EnsembleRequest) dynamic(terms ensemble.Terms) dpds.Rules {
 	of := dpds.Default
 	if in.Published {
 		of = dpds.Published
@@ -182,7 +180,7 @@ func (in Asked) dynamic(terms ensemble.Terms) dpds.Rules {
 
 // interval is the time between two decisions: ninety seconds as published, less where the deadline is near; 0: as
 // published.
-func (in Asked) interval() time.Duration {
+func (in EnsembleRequest) interval() time.Duration {
 	switch {
 	case in.Interval != nil:
 		return *in.Interval
@@ -193,7 +191,7 @@ func (in Asked) interval() time.Duration {
 }
 
 // spss returns the rules of SPSS.
-func (in Asked) spss(terms ensemble.Terms) spss.Rules {
+func (in EnsembleRequest) spss(terms ensemble.Terms) spss.Rules {
 	of := spss.Default
 	if in.Published {
 		of = spss.Published

@@ -1,4 +1,4 @@
-package booking_test
+package forecast_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/cli/booking"
+	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/ensemble"
 	"github.com/corral-pilot/corral/plan/planner/moga"
@@ -39,8 +39,8 @@ func problem(t *testing.T) slotted.Problem {
 func TestOf(t *testing.T) {
 	t.Parallel()
 	p := problem(t)
-	in := booking.Asked{TradeOff: ensemble.Whole / 4, Search: moga.Options{Population: 40, Generations: 3, Seed: 5}}
-	b, err := booking.Of(p, in)
+	in := forecast.SlotRequest{TradeOff: ensemble.Whole / 4, Search: moga.Options{Population: 40, Generations: 3, Seed: 5}}
+	b, err := forecast.BookSlots(p, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,18 +62,18 @@ func TestOf(t *testing.T) {
 	if !found || len(b.Schedule) != 30 || b.Used() > b.Offered || b.Cost.Money < b.LeastCost.Money {
 		t.Errorf("%+v", b)
 	}
-	again, _ := booking.Of(problem(t), in)
+	again, _ := forecast.BookSlots(problem(t), in)
 	first, _ := json.Marshal(b)
 	second, _ := json.Marshal(again)
 	if string(first) != string(second) {
 		t.Errorf("%s\nand then\n%s", first, second)
 	}
 	in.TradeOff, in.Deadline = ensemble.Whole, b.Front[0].Makespan
-	if b, err = booking.Of(p, in); err != nil || b.Makespan != in.Deadline {
+	if b, err = forecast.BookSlots(p, in); err != nil || b.Makespan != in.Deadline {
 		t.Errorf("with a deadline only the fastest meets: %v, %v", b, err)
 	}
 	in.Deadline = corral.Seconds(time.Second)
-	if _, err = booking.Of(p, in); corral.KindOf(err) != corral.Unsatisfiable {
+	if _, err = forecast.BookSlots(p, in); corral.KindOf(err) != corral.Unsatisfiable {
 		t.Errorf("with a deadline of a second: %v", err)
 	}
 }

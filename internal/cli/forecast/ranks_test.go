@@ -1,4 +1,4 @@
-package ranking_test
+package forecast_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/cli/ranking"
+	"github.com/corral-pilot/corral/internal/cli/forecast"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/workflow/dag"
@@ -31,8 +31,8 @@ func work(t testing.TB, n int, needs corral.Resources) plan.Work {
 	return w
 }
 
-func site(name, price string, wait time.Duration, change func(*ranking.Site)) ranking.Site {
-	s := ranking.Site{Site: corral.Site{Name: name, State: corral.SiteReady}}
+func site(name, price string, wait time.Duration, change func(*forecast.RankedSite)) forecast.RankedSite {
+	s := forecast.RankedSite{Site: corral.Site{Name: name, State: corral.SiteReady}}
 	s.Price = price
 	s.Facts = &corral.SiteFacts{Queues: []corral.SiteQueue{{Name: "normal", Default: true, Nodes: 10, CPUs: 16, MemoryMiB: 32768,
 		MaxWalltime: corral.Seconds(24 * time.Hour)}}}
@@ -50,14 +50,14 @@ func site(name, price string, wait time.Duration, change func(*ranking.Site)) ra
 // one's walltime.
 func TestSpeeds(t *testing.T) {
 	t.Parallel()
-	speed := func(factor float64) func(*ranking.Site) {
-		return func(s *ranking.Site) { s.Speed = profile.Speed{Factor: factor, Shared: 3} }
+	speed := func(factor float64) func(*forecast.RankedSite) {
+		return func(s *forecast.RankedSite) { s.Speed = profile.Speed{Factor: factor, Shared: 3} }
 	}
-	sites := []ranking.Site{
+	sites := []forecast.RankedSite{
 		site("a-slow", "", time.Hour, speed(0.5)), site("b-unknown", "", time.Hour, nil), site("c-fast", "", time.Hour, speed(2)),
-		site("d-tiny", "", time.Hour, func(s *ranking.Site) { speed(0.01)(s) }),
+		site("d-tiny", "", time.Hour, func(s *forecast.RankedSite) { speed(0.01)(s) }),
 	}
-	ranks, err := ranking.Of(ranking.Asked{Work: work(t, 16, corral.Resources{CPUs: 1}), CPUs: 16, By: ranking.Time}, sites, noon)
+	ranks, err := forecast.RankSites(forecast.RankRequest{Work: work(t, 16, corral.Resources{CPUs: 1}), CPUs: 16, By: forecast.ByTime}, sites, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestSpeeds(t *testing.T) {
 	}
 }
 
-func names(ranks []ranking.Rank) (all []string) {
+func names(ranks []forecast.Rank) (all []string) {
 	for _, r := range ranks {
 		all = append(all, r.Site)
 	}
@@ -84,13 +84,13 @@ func names(ranks []ranking.Rank) (all []string) {
 // The soonest site is not the cheapest. One of which no wait is known is as slow as the slowest.
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	sites := []ranking.Site{
+	sites := []forecast.RankedSite{
 		site("slow", "0.01USD/cpu-hour", 8*time.Hour, nil),
 		site("fast", "0.05USD/cpu-hour", time.Hour, nil),
 		site("new", "0.03USD/cpu-hour", 0, nil),
 	}
-	for by, want := range map[ranking.By][]string{ranking.Time: {"fast", "new", "slow"}, ranking.Cost: {"slow", "new", "fast"}} {
-		got, err := ranking.Of(ranking.Asked{Work: work(t, 32, corral.Resources{CPUs: 1}), CPUs: 16, By: by}, sites, noon)
+	for by, want := range map[forecast.RankBy][]string{forecast.ByTime: {"fast", "new", "slow"}, forecast.ByCost: {"slow", "new", "fast"}} {
+		got, err := forecast.RankSites(forecast.RankRequest{Work: work(t, 32, corral.Resources{CPUs: 1}), CPUs: 16, By: by}, sites, noon)
 		if diff := cmp.Diff(want, names(got)); err != nil || diff != "" {
 			t.Errorf("by %s: %v (-want +got):\n%s", by, err, diff)
 		}
@@ -108,16 +108,16 @@ func TestOrder(t *testing.T) {
 // The first thing that is missing is said of each site, and they come last.
 func TestLacks(t *testing.T) {
 	t.Parallel()
-	queue := func(change func(*corral.SiteQueue)) func(*ranking.Site) {
-		return func(s *ranking.Site) { change(&s.Facts.Queues[0]) }
+	queue := func(change func(*corral.SiteQueue)) func(*forecast.RankedSite) {
+		return func(s *forecast.RankedSite) { change(&s.Facts.Queues[0]) }
 	}
 	for want, c := range map[string]struct {
-		change func(*ranking.Site)
+		change func(*forecast.RankedSite)
 		cpus   int
 	}{
-		"the site: it is FAILED":                                    {func(s *ranking.Site) { s.State = corral.SiteFailed }, 8},
-		"the site: site it is unreachable: no route":                {func(s *ranking.Site) { s.Trouble.Why = "no route" }, 8},
-		`the queue: there is no "gone"`:                             {func(s *ranking.Site) { s.Queue = "gone" }, 8},
+		"the site: it is FAILED":                                    {func(s *forecast.RankedSite) { s.State = corral.SiteFailed }, 8},
+		"the site: site it is unreachable: no route":                {func(s *forecast.RankedSite) { s.Trouble.Why = "no route" }, 8},
+		`the queue: there is no "gone"`:                             {func(s *forecast.RankedSite) { s.Queue = "gone" }, 8},
 		"the queue: it drains":                                      {queue(func(q *corral.SiteQueue) { q.Closed = "it drains" }), 8},
 		"cpus: a task needs 4, and the largest node has 2":          {queue(func(q *corral.SiteQueue) { q.CPUs = 2 }), 8},
 		"memory: a task needs 1024 MiB, and the largest node has 9": {queue(func(q *corral.SiteQueue) { q.MemoryMiB = 9 }), 8},
@@ -128,8 +128,8 @@ func TestLacks(t *testing.T) {
 	} {
 		needs := corral.Resources{CPUs: 4, MemoryMiB: 1024, GPUs: 1}
 		good := site("a", "", time.Hour, queue(func(q *corral.SiteQueue) { q.GPUs, q.Nodes = 1, 1000 }))
-		got, err := ranking.Of(ranking.Asked{Work: work(t, 4, needs), CPUs: c.cpus, By: ranking.Time},
-			[]ranking.Site{site("it", "", time.Hour, c.change), good}, noon)
+		got, err := forecast.RankSites(forecast.RankRequest{Work: work(t, 4, needs), CPUs: c.cpus, By: forecast.ByTime},
+			[]forecast.RankedSite{site("it", "", time.Hour, c.change), good}, noon)
 		if err != nil || got[0].Site != "a" || got[1].Viable || got[1].Lacks != want {
 			t.Errorf("%s: %+v, %v", want, got, err)
 		}
@@ -139,29 +139,29 @@ func TestLacks(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	w := work(t, 1, corral.Resources{CPUs: 1})
-	for want, in := range map[string]ranking.Asked{"--cpus": {Work: w, By: ranking.Time}, "--by": {Work: w, CPUs: 1, By: "luck"}} {
-		if _, err := ranking.Of(in, nil, noon); corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), want) {
+	for want, in := range map[string]forecast.RankRequest{"--cpus": {Work: w, By: forecast.ByTime}, "--by": {Work: w, CPUs: 1, By: "luck"}} {
+		if _, err := forecast.RankSites(in, nil, noon); corral.KindOf(err) != corral.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	wide := work(t, 1, corral.Resources{CPUs: 8})
-	if _, err := ranking.Of(ranking.Asked{Work: wide, CPUs: 2, By: ranking.Time}, nil, noon); corral.KindOf(err) != corral.Invalid {
+	if _, err := forecast.RankSites(forecast.RankRequest{Work: wide, CPUs: 2, By: forecast.ByTime}, nil, noon); corral.KindOf(err) != corral.Invalid {
 		t.Errorf("fewer cpus than a task needs: %v", err)
 	}
-	byCost := ranking.Asked{Work: w, CPUs: 1, By: ranking.Cost}
-	hosts := site("b", "1USD/host-hour", 0, func(s *ranking.Site) { s.Facts = nil })
-	for name, sites := range map[string][]ranking.Site{
+	byCost := forecast.RankRequest{Work: w, CPUs: 1, By: forecast.ByCost}
+	hosts := site("b", "1USD/host-hour", 0, func(s *forecast.RankedSite) { s.Facts = nil })
+	for name, sites := range map[string][]forecast.RankedSite{
 		"two units":         {site("a", "", 0, nil), site("b", "1USD/cpu-hour", 0, nil)},
 		"hosts of any size": {site("a", "2USD/cpu-hour", 0, nil), hosts},
 	} {
-		if _, err := ranking.Of(byCost, sites, noon); corral.KindOf(err) != corral.Invalid {
+		if _, err := forecast.RankSites(byCost, sites, noon); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got, err := ranking.Of(ranking.Asked{Work: w, CPUs: 1, By: ranking.Time}, []ranking.Site{hosts}, noon); err != nil || !got[0].Viable || got[0].Cost != nil {
+	if got, err := forecast.RankSites(forecast.RankRequest{Work: w, CPUs: 1, By: forecast.ByTime}, []forecast.RankedSite{hosts}, noon); err != nil || !got[0].Viable || got[0].Cost != nil {
 		t.Errorf("hosts of any size: %+v, %v", got, err)
 	}
-	if got, err := ranking.Of(ranking.Asked{Work: w, CPUs: 1, By: ranking.Time}, nil, noon); len(got) != 0 || err != nil {
+	if got, err := forecast.RankSites(forecast.RankRequest{Work: w, CPUs: 1, By: forecast.ByTime}, nil, noon); len(got) != 0 || err != nil {
 		t.Errorf("of no sites: %v, %v", got, err)
 	}
 }

@@ -1,4 +1,4 @@
-package prospect
+package forecast
 
 import (
 	"testing"
@@ -13,9 +13,9 @@ import (
 // ensemble would come to by itself.
 func TestGrid(t *testing.T) {
 	t.Parallel()
-	in := Asked{Algorithm: SPSS, Budget: cost.Amount{Money: 18_000_000, Unit: "USD"}, Deadline: corral.Seconds(6 * time.Hour),
-		Machines: Machines{Resource: VM, Price: "1USD/cpu-hour", CPUs: 1}}
-	cells, err := Grid(plantest.Three(), in, 3)
+	in := EnsembleRequest{Algorithm: SPSS, Budget: cost.Amount{Money: 18_000_000, Unit: "USD"}, Deadline: corral.Seconds(6 * time.Hour),
+		MachineTerms: MachineTerms{Resource: VM, Price: "1USD/cpu-hour", CPUs: 1}}
+	cells, err := PlayGrid(plantest.Three(), in, 3)
 	if err != nil || len(cells) != 9 {
 		t.Fatalf("%d cells: %v", len(cells), err)
 	}
@@ -24,7 +24,7 @@ func TestGrid(t *testing.T) {
 	}
 	for _, c := range cells {
 		in.Budget, in.Deadline = c.Budget, c.Deadline
-		p, err := Of(plantest.Three(), in)
+		p, err := PlayEnsemble(plantest.Three(), in)
 		if err != nil || p.Completed != c.Completed || p.Cost != c.Cost || c.Count != p.Completed.Count() {
 			t.Errorf("%+v, by itself %v %v", c, p, err)
 		}
@@ -33,11 +33,11 @@ func TestGrid(t *testing.T) {
 		t.Errorf("the most cell is %+v", last)
 	}
 	in.Budget, in.Deadline = cost.Amount{}, 0
-	if cells, err = Grid(plantest.Three(), in, 2); err != nil || cells[3].Budget.Unit != "USD" || cells[3].Count < 2 {
+	if cells, err = PlayGrid(plantest.Three(), in, 2); err != nil || cells[3].Budget.Unit != "USD" || cells[3].Count < 2 {
 		t.Errorf("without limits: %+v %v", cells, err)
 	}
 	in.Algorithm = "magic"
-	if _, err = Grid(plantest.Three(), in, 2); corral.KindOf(err) != corral.Invalid {
+	if _, err = PlayGrid(plantest.Three(), in, 2); corral.KindOf(err) != corral.Invalid {
 		t.Errorf("an unknown algorithm: %v", err)
 	}
 }

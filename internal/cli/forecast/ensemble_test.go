@@ -1,4 +1,4 @@
-package prospect
+package forecast
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 )
 
 // asked is the worked example with its constraints (corral-thesis, E6.6).
-func asked(change func(*Asked)) Asked {
+func asked(change func(*EnsembleRequest)) EnsembleRequest {
 	low := ensemble.Share(500_000)
-	in := Asked{Algorithm: WADPDS, Budget: cost.Amount{Money: 18_000_000, Unit: "USD"},
-		Deadline: corral.Seconds(6 * time.Hour), Machines: Machines{Resource: VM, CPUs: 1, Price: "1USD/cpu-hour"},
+	in := EnsembleRequest{Algorithm: WADPDS, Budget: cost.Amount{Money: 18_000_000, Unit: "USD"},
+		Deadline: corral.Seconds(6 * time.Hour), MachineTerms: MachineTerms{Resource: VM, CPUs: 1, Price: "1USD/cpu-hour"},
 		Switches: Switches{Low: &low}}
 	change(&in)
 	return in
@@ -26,20 +26,20 @@ func TestTheWorkedExample(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
-		change    func(*Asked)
+		change    func(*EnsembleRequest)
 		completed ensemble.Score
 		dollars   int64
 	}{
-		{"DPDS", func(in *Asked) { in.Algorithm, in.Published = DPDS, true }, "000", 18},
-		{"WA-DPDS begins b, which cannot end in time", func(in *Asked) { in.Published = true }, "100", 18},
-		{"SPSS", func(in *Asked) { in.Algorithm, in.Published = SPSS, true }, "110", 18},
-		{"SPSS as printed", func(in *Asked) {
+		{"DPDS", func(in *EnsembleRequest) { in.Algorithm, in.Published = DPDS, true }, "000", 18},
+		{"WA-DPDS begins b, which cannot end in time", func(in *EnsembleRequest) { in.Published = true }, "100", 18},
+		{"SPSS", func(in *EnsembleRequest) { in.Algorithm, in.Published = SPSS, true }, "110", 18},
+		{"SPSS as printed", func(in *EnsembleRequest) {
 			in.Algorithm, in.Published, in.BudgetTest, in.FitTest, in.Tie = SPSS, true, LessThan, LessThan, "first"
 		}, "101", 16},
-		{"SPSS, corrected", func(in *Asked) { in.Algorithm = SPSS }, "110", 17},
-		{"ours", func(in *Asked) { in.Algorithm = Rehearsal }, "110", 17},
+		{"SPSS, corrected", func(in *EnsembleRequest) { in.Algorithm = SPSS }, "110", 17},
+		{"ours", func(in *EnsembleRequest) { in.Algorithm = Rehearsal }, "110", 17},
 	} {
-		got, err := Of(plantest.Three(), asked(tt.change))
+		got, err := PlayEnsemble(plantest.Three(), asked(tt.change))
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
@@ -64,7 +64,7 @@ func TestBilledByTheSecond(t *testing.T) {
 		}
 	}
 	for _, algorithm := range []string{SPSS, WADPDS, Rehearsal} {
-		got, err := Of(short, asked(func(in *Asked) {
+		got, err := PlayEnsemble(short, asked(func(in *EnsembleRequest) {
 			in.Algorithm, in.Deadline, in.Billing, in.Budget.Money = algorithm, corral.Seconds(time.Minute), "1s", 17*278
 		}))
 		if err != nil || got.Completed[0] != '1' || !got.WithinBudget {
@@ -77,7 +77,7 @@ func TestBilledByTheSecond(t *testing.T) {
 func TestMoreMoneyThanWork(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{SPDS, WADPDS, Rehearsal} {
-		got, err := Of(plantest.Three(), asked(func(in *Asked) { in.Algorithm, in.Budget.Money = algorithm, 1<<60 }))
+		got, err := PlayEnsemble(plantest.Three(), asked(func(in *EnsembleRequest) { in.Algorithm, in.Budget.Money = algorithm, 1<<60 }))
 		if err != nil || got.Completed != "111" || len(got.Machines) > 2*plantest.Three().Tasks() {
 			t.Errorf("%s: %v, %d machines: %v", algorithm, got.Completed, len(got.Machines), err)
 		}
@@ -87,7 +87,7 @@ func TestMoreMoneyThanWork(t *testing.T) {
 // Pilots wait in a queue that costs nothing, and end with their walltimes.
 func TestPilots(t *testing.T) {
 	t.Parallel()
-	got, err := Of(plantest.Three(), asked(func(in *Asked) {
+	got, err := PlayEnsemble(plantest.Three(), asked(func(in *EnsembleRequest) {
 		in.Resource, in.CPUs, in.Walltime, in.Delay = Pilots, 4, corral.Seconds(6*time.Hour), corral.Seconds(10*time.Minute)
 		in.Budget.Money = 72_000_000
 	}))
@@ -116,28 +116,28 @@ func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	over := ensemble.Share(1_500_000)
 	short := time.Millisecond
-	for place, change := range map[string]func(*Asked){
-		"--algorithm":   func(in *Asked) { in.Algorithm = "magic" },
-		"--budget":      func(in *Asked) { in.Budget.Unit = "ch" },
-		"--deadline":    func(in *Asked) { in.Deadline = 0 },
-		"--draws":       func(in *Asked) { in.Draws = -1 },
-		"--delay":       func(in *Asked) { in.Delay = -1 },
-		"--failures":    func(in *Asked) { in.Failures = 1 },
-		"--alpha":       func(in *Asked) { in.Alpha = &over },
-		"--interval":    func(in *Asked) { in.Interval = &short },
-		"--published":   func(in *Asked) { in.Algorithm, in.Published = Rehearsal, true },
-		"--resource":    func(in *Asked) { in.Resource = "horses" },
-		"--cpus":        func(in *Asked) { in.CPUs = 0 },
-		"--walltime":    func(in *Asked) { in.Resource = Pilots },
-		"--price":       func(in *Asked) { in.Price = "0USD/cpu-hour" },
-		"--budget-test": func(in *Asked) { in.BudgetTest = "ge" },
-		"--tie":         func(in *Asked) { in.Tie = "middle" },
+	for place, change := range map[string]func(*EnsembleRequest){
+		"--algorithm":   func(in *EnsembleRequest) { in.Algorithm = "magic" },
+		"--budget":      func(in *EnsembleRequest) { in.Budget.Unit = "ch" },
+		"--deadline":    func(in *EnsembleRequest) { in.Deadline = 0 },
+		"--draws":       func(in *EnsembleRequest) { in.Draws = -1 },
+		"--delay":       func(in *EnsembleRequest) { in.Delay = -1 },
+		"--failures":    func(in *EnsembleRequest) { in.Failures = 1 },
+		"--alpha":       func(in *EnsembleRequest) { in.Alpha = &over },
+		"--interval":    func(in *EnsembleRequest) { in.Interval = &short },
+		"--published":   func(in *EnsembleRequest) { in.Algorithm, in.Published = Rehearsal, true },
+		"--resource":    func(in *EnsembleRequest) { in.Resource = "horses" },
+		"--cpus":        func(in *EnsembleRequest) { in.CPUs = 0 },
+		"--walltime":    func(in *EnsembleRequest) { in.Resource = Pilots },
+		"--price":       func(in *EnsembleRequest) { in.Price = "0USD/cpu-hour" },
+		"--budget-test": func(in *EnsembleRequest) { in.BudgetTest = "ge" },
+		"--tie":         func(in *EnsembleRequest) { in.Tie = "middle" },
 	} {
-		if _, err := Of(plantest.Three(), asked(change)); corral.KindOf(err) != corral.Invalid || placeOf(err) != place {
+		if _, err := PlayEnsemble(plantest.Three(), asked(change)); corral.KindOf(err) != corral.Invalid || placeOf(err) != place {
 			t.Errorf("%s: %v", place, err)
 		}
 	}
-	if _, err := Of(nil, asked(func(*Asked) {})); corral.KindOf(err) != corral.Invalid {
+	if _, err := PlayEnsemble(nil, asked(func(*EnsembleRequest) {})); corral.KindOf(err) != corral.Invalid {
 		t.Errorf("no workflow: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package prospect
+package forecast
 
 import (
 	"runtime"
@@ -20,10 +20,10 @@ type Cell struct {
 	Makespan  corral.Seconds `json:"makespan_s"`
 }
 
-// Grid plays an ensemble with so many budgets and deadlines each, two at least, evenly from the least with which a
+// PlayGrid plays an ensemble with so many budgets and deadlines each, two at least, evenly from the least with which a
 // workflow can be completed to those that are asked for, or else to where nearly all can be (ensemble.Bounds). It
-// returns the cells by deadline, then by budget. Errors are those of Of.
-func Grid(e ensemble.Ensemble, in Asked, points int) ([]Cell, error) {
+// returns the cells by deadline, then by budget. Errors are those of PlayEnsemble.
+func PlayGrid(e ensemble.Ensemble, in EnsembleRequest, points int) ([]Cell, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func Grid(e ensemble.Ensemble, in Asked, points int) ([]Cell, error) {
 	each(len(cells), func(i int) {
 		at := in
 		at.Budget, at.Deadline = cells[i].Budget, cells[i].Deadline
-		var p *Prospect
-		if p, errs[i] = Of(e, at); errs[i] == nil {
+		var p *EnsembleOutcome
+		if p, errs[i] = PlayEnsemble(e, at); errs[i] == nil {
 			c := &cells[i]
 			c.Completed, c.Count, c.Cost, c.Makespan = p.Completed, p.Completed.Count(), p.Cost, p.Makespan
 		}
