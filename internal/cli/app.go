@@ -23,6 +23,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // stdio is where a command reads and writes.
@@ -31,13 +32,13 @@ type stdio struct {
 	out, err io.Writer
 }
 
-// signalled is why a context ended: a signal came.
-type signalled syscall.Signal
+// signalError is why a context ended: a signal came.
+type signalError syscall.Signal
 
-func (s signalled) Error() string { return syscall.Signal(s).String() }
+func (s signalError) Error() string { return syscall.Signal(s).String() }
 
 // exitCode is what shells report of a program that the signal ended: 130 or 143.
-func (s signalled) exitCode() int { return 128 + int(s) }
+func (s signalError) exitCode() int { return 128 + int(s) }
 
 // run runs one command line and returns its exit code. A ctx that ends with a signalled cause interrupts it, and then
 // the exit code is that of the signal, whatever the command made of its end.
@@ -50,10 +51,10 @@ func run(ctx context.Context, args []string, std stdio) int {
 	if err == nil {
 		return 0
 	}
-	if end, ok := errors.AsType[taskEnd](err); ok { // what it told is said, and signals were for the task
+	if end, ok := errors.AsType[taskExit](err); ok { // what it told is said, and signals were for the task
 		return end.exitCode()
 	}
-	var s signalled
+	var s signalError
 	if errors.As(context.Cause(ctx), &s) {
 		return s.exitCode()
 	}
@@ -78,7 +79,7 @@ func runLine(ctx context.Context, app *cli.App, args []string, p *printer) error
 		return corral.Errorf(corral.Invalid, "%s wants a value; see `%s --help`", args[len(args)-1], l.name(app))
 	}
 	p.flags = l.ownFlag
-	app.Metadata = map[string]any{typed: args}
+	app.Metadata = map[string]any{typedWords: args}
 	return app.RunContext(ctx, append([]string{app.Name}, l.arguments()...))
 }
 
@@ -146,7 +147,7 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 	}
 	act := c.Action // of plan, which is a verb as well as a noun
 	c.Action = func(ctx *cli.Context) error {
-		slip := ctx.NArg() > 1 && nearest(namesIn(c.Subcommands), ctx.Args().First()) != ""
+		slip := ctx.NArg() > 1 && input.Nearest(namesIn(c.Subcommands), ctx.Args().First()) != ""
 		if act == nil || ctx.NArg() == 0 && ctx.NumFlags() == 0 || slip {
 			return noCommand(ctx, app, c)
 		}
@@ -166,21 +167,21 @@ var (
 	noSuchOne = regexp.MustCompile(`(?s)^flag provided but not defined: -(.+)$`)
 )
 
-// typed is the metadatum of the program that has the words of the command line.
-const typed = "typed"
+// typedWords is the metadatum of the program that has the words of the command line.
+const typedWords = "typed"
 
 // usageError makes an error of package flag, about a flag that is not known or whose value cannot be read, one of kind
 // Invalid, in our words. A likely slip gets the right name as advice.
 func usageError(c *cli.Context, err error, _ bool) error {
 	if m := noSuchOne.FindStringSubmatch(err.Error()); m != nil {
-		err = fmt.Errorf("there is no flag %s", asTyped(c, m[1]))
+		err = fmt.Errorf("there is no flag %s", writtenFlag(c, m[1]))
 		var known []string
 		for _, f := range slices.Concat(c.Command.Flags, c.App.Flags) {
 			if name := f.Names()[0]; len(name) > 1 { // every other letter is near one
 				known = append(known, name)
 			}
 		}
-		if near := nearest(known, m[1]); near != "" {
+		if near := input.Nearest(known, m[1]); near != "" {
 			return corral.Errorf(corral.Invalid, "%w; did you mean %s?", err, dashed(near))
 		}
 		if slices.Contains([]string{"submit", "trace", "baseline"}, c.Command.Name) {
@@ -192,9 +193,9 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	return corral.Errorf(corral.Invalid, "%w; see `%s --help`", err, c.Command.HelpName)
 }
 
-// asTyped is how the name of a flag was written.
-func asTyped(c *cli.Context, name string) string {
-	words, _ := c.App.Metadata[typed].([]string)
+// writtenFlag is how the name of a flag was written.
+func writtenFlag(c *cli.Context, name string) string {
+	words, _ := c.App.Metadata[typedWords].([]string)
 	for _, word := range words {
 		flag, _, _ := strings.Cut(word, "=")
 		if strings.TrimLeft(flag, "-") == name && flag != name {
@@ -247,7 +248,7 @@ func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 
 // unknownCommand is the error about a name that no command has; a likely slip gets the right name as advice.
 func unknownCommand(parent string, among []*cli.Command, name string) error {
-	if near := nearest(namesIn(among), name); near != "" {
+	if near := input.Nearest(namesIn(among), name); near != "" {
 		return corral.Errorf(corral.Invalid, "there is no command %q; did you mean `%s %s`?", name, parent, near)
 	}
 	return corral.Errorf(corral.Invalid, "there is no command %q; see `%s --help`", name, parent)

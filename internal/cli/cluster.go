@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/shell"
 )
 
-var clusters = noun[string]{name: "cluster", key: named}
+var clusters = noun[string]{name: "cluster", key: nameKey}
 
 // clusterVerbs are the verbs on clusters.
 type clusterVerbs struct{ *printer }
@@ -88,14 +88,14 @@ var clusterTable = listing[corral.Cluster]{
 		{"reason", func(k corral.Cluster) any { return k.Reason }},
 	},
 	details: []column[corral.Cluster]{
-		{"runs", func(k corral.Cluster) any { return whose(k) }},
+		{"runs", func(k corral.Cluster) any { return poolOwner(k) }},
 		{"schedd", func(k corral.Cluster) any { return k.Schedd }},
 		{"htcondor", func(k corral.Cluster) any { return k.HTCondor }},
 	},
 }
 
-// whose says who runs a cluster's pool.
-func whose(k corral.Cluster) string {
+// poolOwner says who runs a cluster's pool.
+func poolOwner(k corral.Cluster) string {
 	switch {
 	case k.Kind != corral.Condor:
 		return "in corrald"

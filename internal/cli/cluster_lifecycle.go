@@ -156,7 +156,7 @@ func awaitCluster(c *cli.Context, cl *api.Client, k corral.Cluster, until corral
 	k, err := cl.WaitCluster(c.Context, id, string(until), c.Duration("timeout"))
 	if err != nil {
 		k.Name = name // an answer that did not come has none
-		return k, about{"/v1/clusters/" + id, err}
+		return k, objectError{"/v1/clusters/" + id, err}
 	}
 	return k, nil
 }

@@ -76,8 +76,8 @@ func (p *printer) completionCommand() *cli.Command {
 	}
 }
 
-// choices are the values of flags that have few.
-var choices = map[string][]string{
+// flagValues are the values of flags that have few.
+var flagValues = map[string][]string{
 	"output": forms, "contact": {"local:", "ssh://"}, "kind": {string(corral.Embedded), string(corral.Condor)},
 	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(),
 	"resubmit": {"never", "forever", "until="}, "broker": {"auto", "none", "ccb", "relay"},
@@ -87,9 +87,9 @@ var choices = map[string][]string{
 	"objective":  objectives(), "to": formats.Written(), "queue-policy": wordsOf(queue.Policies),
 }
 
-// ofVerbs are the values of flags, and of arguments, that have other ones with each command: by the command's words and
+// verbValues are the values of flags, and of arguments, that have other ones with each command: by the command's words and
 // the name.
-var ofVerbs = map[string][]string{
+var verbValues = map[string][]string{
 	"runs log file":    {"stdout", "stderr", "record.json", "trace.json", "pre", "post"},
 	"glidein log file": {"stdout", "stderr", "report.json"},
 	"runs tasks state": wordsOf(corral.TaskStates), "runs list state": wordsOf(corral.RunStates),
@@ -176,10 +176,10 @@ func valuesOf(ctx context.Context, l *line, kind string) []string {
 	for _, c := range l.path {
 		verb = append(verb, c.Name)
 	}
-	if known := ofVerbs[strings.Join(append(verb, kind), " ")]; known != nil {
+	if known := verbValues[strings.Join(append(verb, kind), " ")]; known != nil {
 		return known
 	}
-	if known := choices[kind]; known != nil {
+	if known := flagValues[kind]; known != nil {
 		return known
 	}
 	return existing(ctx, l, kind)
@@ -247,7 +247,7 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 	case "token":
 		return idsOf(ctx, cl.Tokens, tokenTable.id)
 	case "profile":
-		return idsOf(ctx, cl.Profiles, keptTable.id)
+		return idsOf(ctx, cl.Profiles, profileTable.id)
 	case "run":
 		return idsOf(ctx, cl.Runs, runTable.id)
 	case "htcondor":

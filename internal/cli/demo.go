@@ -53,7 +53,7 @@ func (p *printer) playDemo(c *cli.Context) error {
 		out = p.err
 	}
 	packages := func(ctx context.Context, dir string, say func(string)) error {
-		_, err := htcondorSource{installed: c.String("from"), suite: newestSuite}.pack(ctx, dir, say)
+		_, err := htcondorSource{installed: c.String("from"), suite: defaultSuite}.pack(ctx, dir, say)
 		return err
 	}
 	r, err := demo.Run(c.Context, demo.Config{

@@ -30,7 +30,7 @@ func (p *printer) doctor(c *cli.Context) error {
 	}
 	for _, f := range findings {
 		if !f.OK {
-			return shown{corral.Errorf(corral.Failed, "%s: %s", f.Check, f.Advice)}
+			return printedError{corral.Errorf(corral.Failed, "%s: %s", f.Check, f.Advice)}
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-var liveEnsembles = noun[record.ID]{name: "ensemble", key: numbered[record.ID],
+var ensembles = noun[record.ID]{name: "ensemble", key: idKey[record.ID],
 	find: idsOfAll((*api.Client).Ensembles, func(e record.Ensemble) record.ID { return e.ID })}
 
 // ensembleVerbs are the verbs on ensembles of workflows.
@@ -37,13 +37,13 @@ type ensembleVerbs struct{ *printer }
 func (v ensembleVerbs) commands() []*cli.Command {
 	return []*cli.Command{
 		{
-			Name: "run", Flags: liveFlags(),
+			Name: "run", Flags: ensembleRunFlags(),
 			Action: creating(v.newEnsemble, createEnsemble,
 				v.followNew),
 		},
 		ensembleTable.listVerb(v.printer, (*api.Client).Ensembles),
-		liveEnsembles.verb("show", printing((*api.Client).Ensemble, v.show)),
-		liveEnsembles.verb("report", func(c *cli.Context, cl *api.Client, id record.ID) error {
+		ensembles.verb("show", printing((*api.Client).Ensemble, v.show)),
+		ensembles.verb("report", func(c *cli.Context, cl *api.Client, id record.ID) error {
 			r, err := ensembleReport(c.Context, cl, id)
 			if err != nil {
 				return err
@@ -51,13 +51,13 @@ func (v ensembleVerbs) commands() []*cli.Command {
 			return v.writeReport(c, r)
 		}, &cli.StringFlag{Name: "out", Usage: "write the page to `FILE` instead of stdout"},
 			plotFlag("draw the page's pictures into `FILE`.png or .svg, and write no page unless --out says where")),
-		liveEnsembles.verb("cancel", printing((*api.Client).CancelEnsemble, ensembleTable.one(v.printer))),
-		liveEnsembles.verb("remove", printing((*api.Client).RemoveEnsemble, ensembleTable.one(v.printer))),
-		liveEnsembles.verb("history", printing((*api.Client).EnsembleHistory, entryTable.many(v.printer))),
+		ensembles.verb("cancel", printing((*api.Client).CancelEnsemble, ensembleTable.one(v.printer))),
+		ensembles.verb("remove", printing((*api.Client).RemoveEnsemble, ensembleTable.one(v.printer))),
+		ensembles.verb("history", printing((*api.Client).EnsembleHistory, entryTable.many(v.printer))),
 	}
 }
 
-func liveFlags() []cli.Flag {
+func ensembleRunFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40ch or 18USD"},
 		&cli.StringFlag{Name: "deadline", Usage: "complete workflows within `D`, such as 6h; a bare number is seconds"},
@@ -134,8 +134,8 @@ type ensembleFile struct {
 // The file that says which workflows a folder has, and how long it may be: reading YAML that is nested deeply takes the
 // square of its length.
 const (
-	ensembleYAML    = "ensemble.yaml"
-	maxEnsembleFile = 256 << 10
+	ensembleListName = "ensemble.yaml"
+	maxEnsembleList  = 256 << 10
 )
 
 // ensembleFiles lists the files that arguments name, the one of the highest priority first: themselves, or, of a
@@ -143,7 +143,7 @@ const (
 func ensembleFiles(ctx context.Context, args []string) (files []ensembleFile, name string, err error) {
 	if len(args) == 0 {
 		return nil, "", corral.Errorf(corral.Invalid, "name a folder with %s, or workflow files by their priority",
-			ensembleYAML)
+			ensembleListName)
 	}
 	if info, err := os.Stat(args[0]); len(args) > 1 || err != nil || !info.IsDir() {
 		for _, arg := range args {
@@ -155,7 +155,7 @@ func ensembleFiles(ctx context.Context, args []string) (files []ensembleFile, na
 	if err != nil {
 		return nil, "", err
 	}
-	list := filepath.Join(args[0], ensembleYAML)
+	list := filepath.Join(args[0], ensembleListName)
 	if _, err := os.Stat(list); err == nil {
 		files, err = listedFiles(ctx, list)
 		return files, filepath.Base(dir), err
@@ -170,14 +170,14 @@ func ensembleFiles(ctx context.Context, args []string) (files []ensembleFile, na
 		}
 	}
 	if len(files) == 0 {
-		err = corral.ErrorAt(corral.Invalid, args[0], "it has neither %s nor a workflow", ensembleYAML)
+		err = corral.ErrorAt(corral.Invalid, args[0], "it has neither %s nor a workflow", ensembleListName)
 	}
 	return files, filepath.Base(dir), err
 }
 
 // listedFiles reads an ensemble.yaml: a list of files, by their priorities or in their order.
 func listedFiles(ctx context.Context, list string) (files []ensembleFile, err error) {
-	text, err := readAll(ctx, list, nil, maxEnsembleFile)
+	text, err := readAll(ctx, list, nil, maxEnsembleList)
 	if err != nil {
 		return nil, corral.ErrorAt(corral.Invalid, list, "%w", err)
 	}
@@ -225,7 +225,7 @@ func createEnsemble(cl *api.Client, ctx context.Context, n api.NewEnsemble, key 
 // followNew shows what becomes of each workflow until the ensemble has ended. An interrupt leaves it alone.
 func (v ensembleVerbs) followNew(c *cli.Context, cl *api.Client, e record.Ensemble) error {
 	v.say("ensemble %d: %s, %s by %s; decided by %s, on up to %d pilots of site %s", e.ID,
-		counted(len(e.Members), "workflow"), e.Goal.Budget, brief(e.Goal.Deadline), e.Goal.Algorithm, e.Pilots.Most,
+		plural(len(e.Members), "workflow"), e.Goal.Budget, brief(e.Goal.Deadline), e.Goal.Algorithm, e.Pilots.Most,
 		e.Pilots.Site)
 	if c.Bool("detach") {
 		v.say("it goes on by itself; see `corral ensemble show %d`", e.ID)
@@ -238,7 +238,7 @@ func (v ensembleVerbs) followNew(c *cli.Context, cl *api.Client, e record.Ensemb
 	e, err := progress.Ensemble(c.Context, cl, e, func(e record.Ensemble) {
 		for k, m := range e.Members {
 			if m.Standing != seen[k] && m.Standing != record.Waiting {
-				v.say("%s %s", passed(time.Since(e.CreatedAt)), memberNews(k, m))
+				v.say("%s %s", elapsed(time.Since(e.CreatedAt)), memberNews(k, m))
 			}
 			seen[k] = m.Standing
 		}
@@ -249,14 +249,14 @@ func (v ensembleVerbs) followNew(c *cli.Context, cl *api.Client, e record.Ensemb
 			"`corral ensemble cancel %[1]d`", e.ID)
 		return c.Context.Err()
 	case err != nil:
-		return about{fmt.Sprintf("/v1/ensembles/%d", e.ID), err}
+		return objectError{fmt.Sprintf("/v1/ensembles/%d", e.ID), err}
 	case v.quiet:
 		return nil
 	}
 	return v.show(e)
 }
 
-func passed(d time.Duration) string { return fmt.Sprintf("%7s", d.Round(time.Second)) }
+func elapsed(d time.Duration) string { return fmt.Sprintf("%7s", d.Round(time.Second)) }
 
 // memberNews says what is new about a workflow.
 func memberNews(place int, m record.Member) string {
@@ -270,8 +270,8 @@ func memberNews(place int, m record.Member) string {
 	return text
 }
 
-// counted is a number with its noun.
-func counted(n int, what string) string {
+// plural is a number with its noun.
+func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -286,12 +286,12 @@ func (v ensembleVerbs) show(e record.Ensemble) error {
 	if err := memberTable.list(v.printer, e.Members); err != nil {
 		return err
 	}
-	fmt.Fprintf(v.out, "\nensemble %d is %s; %d of %s completed within %s, %s of %s spent\n", e.ID, stateOf(e),
-		e.Completed(), counted(len(e.Members), "workflow"), brief(e.Goal.Deadline), e.Spent, e.Goal.Budget)
+	fmt.Fprintf(v.out, "\nensemble %d is %s; %d of %s completed within %s, %s of %s spent\n", e.ID, ensembleState(e),
+		e.Completed(), plural(len(e.Members), "workflow"), brief(e.Goal.Deadline), e.Spent, e.Goal.Budget)
 	return nil
 }
 
-func stateOf(e record.Ensemble) string {
+func ensembleState(e record.Ensemble) string {
 	if e.Reason == "" {
 		return string(e.State)
 	}
@@ -305,16 +305,9 @@ var memberTable = listing[record.Member]{
 		{"tasks", func(m record.Member) any { return m.Tasks }},
 		{"runtime", func(m record.Member) any { return brief(m.Runtime) }},
 		{"stands", func(m record.Member) any { return m.Standing }},
-		{"run", func(m record.Member) any { return orBlank(int64(m.Run)) }},
+		{"run", func(m record.Member) any { return unless(m.Run) }},
 		{"reason", func(m record.Member) any { return m.Reason }},
 	},
-}
-
-func orBlank(n int64) any {
-	if n == 0 {
-		return ""
-	}
-	return n
 }
 
 var ensembleTable = listing[record.Ensemble]{

@@ -23,13 +23,13 @@ func (v ensembleVerbs) command() *cli.Command {
 	return &cli.Command{
 		Name: "ensemble", Category: workflows,
 		Subcommands: append([]*cli.Command{{
-			Name: "plan", Flags: append(ensembleFlags(), switchFlags()...),
+			Name: "plan", Flags: append(ensemblePlanFlags(), ensembleRuleFlags()...),
 			Action: v.plan,
 		}}, v.commands()...),
 	}
 }
 
-func ensembleFlags() []cli.Flag {
+func ensemblePlanFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "algorithm", Value: forecast.Rehearsal,
 			Usage: "`NAME`: rehearsal, spss, wa-dpds, dpds or spds"},
@@ -55,8 +55,8 @@ func ensembleFlags() []cli.Flag {
 	}
 }
 
-// switchFlags are those by which the published rules and ours differ.
-func switchFlags() []cli.Flag {
+// ensembleRuleFlags are those by which the published rules and ours differ.
+func ensembleRuleFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "published", Usage: "use the rules of the authors' program"},
 		&cli.StringSliceFlag{Name: "without", Usage: "leave the `CORRECTION` out: afford, again, booting, finish, " +
@@ -132,12 +132,12 @@ func (p *printer) estimatedWork(c *cli.Context, file string) (plan.Work, error) 
 }
 
 // The most budgets and deadlines of a grid: four hundred cells.
-const mostGrid = 20
+const maxGrid = 20
 
 // planGrid plays an ensemble with many budgets and deadlines.
 func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in forecast.EnsembleRequest, n int) error {
-	if n < 2 || n > mostGrid {
-		return corral.ErrorAt(corral.Invalid, "--grid", "%d is not between 2 and %d", n, mostGrid)
+	if n < 2 || n > maxGrid {
+		return corral.ErrorAt(corral.Invalid, "--grid", "%d is not between 2 and %d", n, maxGrid)
 	}
 	cells, err := forecast.PlayGrid(all, in, n)
 	if err != nil {

@@ -68,7 +68,7 @@ func (p *printer) event(e api.Event) error {
 			return err
 		}
 		_, err = fmt.Fprintln(p.out, string(line))
-		return printed(err)
+		return stdoutError(err)
 	}
 	var of struct {
 		ID        int64
@@ -84,9 +84,9 @@ func (p *printer) event(e api.Event) error {
 	if err := json.Unmarshal(e.Data, &of); err != nil {
 		return corral.Errorf(corral.Internal, "reading an event: %w", err)
 	}
-	line := fmt.Sprintf("%s  %s %d  %s", instant(of.UpdatedAt), e.Kind, of.ID, of.State)
+	line := fmt.Sprintf("%s  %s %d  %s", whenExactly(of.UpdatedAt), e.Kind, of.ID, of.State)
 	if of.Name != "" {
-		line = fmt.Sprintf("%s  %s %s  %s", instant(of.UpdatedAt), e.Kind, of.Name, of.State)
+		line = fmt.Sprintf("%s  %s %s  %s", whenExactly(of.UpdatedAt), e.Kind, of.Name, of.State)
 	}
 	if of.Tasks != nil {
 		line += fmt.Sprintf("  %d of %d tasks done", of.Tasks.Done, of.Tasks.Total)
@@ -95,11 +95,11 @@ func (p *printer) event(e api.Event) error {
 		line += "  " + of.Reason
 	}
 	_, err := fmt.Fprintln(p.out, readable(line))
-	return printed(err)
+	return stdoutError(err)
 }
 
-// printed marks an error of stdout, after which nothing is tried again.
-func printed(err error) error {
+// stdoutError marks an error of stdout, after which nothing is tried again.
+func stdoutError(err error) error {
 	if err == nil {
 		return nil
 	}

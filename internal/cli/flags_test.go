@@ -99,11 +99,11 @@ func TestParseTime(t *testing.T) {
 
 func TestNumbered(t *testing.T) {
 	t.Parallel()
-	if got, err := numbered[corral.RunID]("run", "12"); err != nil || got != 12 {
+	if got, err := idKey[corral.RunID]("run", "12"); err != nil || got != 12 {
 		t.Errorf("numbered = %v, %v, want 12", got, err)
 	}
 	for _, bad := range []string{"", "0", "-1", "x", "1.5", "99999999999999999999"} {
-		if got, err := numbered[corral.RunID]("run", bad); corral.KindOf(err) != corral.Invalid {
+		if got, err := idKey[corral.RunID]("run", bad); corral.KindOf(err) != corral.Invalid {
 			t.Errorf("numbered(%q) = %v, %v, want an Invalid error", bad, got, err)
 		}
 	}

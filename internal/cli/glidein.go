@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-var glideins = noun[corral.GlideinID]{"glidein", numbered[corral.GlideinID], idsOfAll((*api.Client).Glideins,
+var glideins = noun[corral.GlideinID]{"glidein", idKey[corral.GlideinID], idsOfAll((*api.Client).Glideins,
 	func(g corral.Glidein) corral.GlideinID { return g.ID })}
 
 // glideinVerbs are the verbs on glideins.
@@ -75,7 +75,7 @@ func (v glideinVerbs) show(c *cli.Context, cl *api.Client, id corral.GlideinID) 
 		if err != nil {
 			return err
 		}
-		way := column[corral.Glidein]{"way", func(corral.Glidein) any { return wayIn(entries) }}
+		way := column[corral.Glidein]{"way", func(corral.Glidein) any { return brokerReason(entries) }}
 		table.details = slices.Insert(slices.Clone(table.details), 0, way)
 	}
 	if err := table.show(v.printer, g); err != nil || !v.forPeople() || len(g.Attempts) == 0 {
@@ -85,8 +85,8 @@ func (v glideinVerbs) show(c *cli.Context, cl *api.Client, id corral.GlideinID) 
 	return attemptTable.list(v.printer, g.Attempts)
 }
 
-// wayIn is what the last attempt that found out has told of how its pool reaches its workers, and why so.
-func wayIn(history []corral.Entry) string {
+// brokerReason is what the last attempt that found out has told of how its pool reaches its workers, and why so.
+func brokerReason(history []corral.Entry) string {
 	for _, e := range slices.Backward(history) {
 		if e.Object == corral.ObjectJob && e.Event == "broker" {
 			return e.Reason
@@ -152,7 +152,7 @@ func (v glideinVerbs) awaitAll(
 	for _, id := range ids {
 		g, err := v.follow(c.Context, cl, id, progress.Wait{Until: until, Timeout: left()})
 		if err != nil {
-			return nil, about{fmt.Sprintf("/v1/glideins/%d", id), err}
+			return nil, objectError{fmt.Sprintf("/v1/glideins/%d", id), err}
 		}
 		glideins = append(glideins, g)
 	}
@@ -195,10 +195,10 @@ var glideinTable = listing[corral.Glidein]{
 			}
 			return size(g.MemoryMiB) + " each host"
 		}},
-		{"next", func(g corral.Glidein) any { return next(g.Outlook) }},
+		{"next", func(g corral.Glidein) any { return outlookText(g.Outlook) }},
 		{"attempts", func(g corral.Glidein) any { return len(g.Attempts) }},
 		{"resubmit", func(g corral.Glidein) any { return g.Resubmit }},
-		{"leaves idle", func(g corral.Glidein) any { return after(g.Idle) }},
+		{"leaves idle", func(g corral.Glidein) any { return idleText(g.Idle) }},
 		{"overlap", func(g corral.Glidein) any { return unless(g.Overlap) }},
 		{"waits in queue", func(g corral.Glidein) any { return "at most " + short(g.QueueLimit.String()) }},
 		{"ccb", func(g corral.Glidein) any { return strings.Join(g.CCB, ", ") }},
@@ -208,8 +208,8 @@ var glideinTable = listing[corral.Glidein]{
 	},
 }
 
-// next says what becomes of a glidein next, and why, in one sentence.
-func next(o *corral.Outlook) string {
+// outlookText says what becomes of a glidein next, and why, in one sentence.
+func outlookText(o *corral.Outlook) string {
 	if o == nil {
 		return ""
 	}
@@ -235,7 +235,7 @@ func next(o *corral.Outlook) string {
 	return "" // its state says that it is over
 }
 
-func after(d corral.Seconds) string {
+func idleText(d corral.Seconds) string {
 	if d == 0 {
 		return ""
 	}

@@ -99,7 +99,7 @@ func (v glideinVerbs) awaitWorkers(c *cli.Context, cl *api.Client, g corral.Glid
 	ready, err := v.follow(c.Context, cl, g.ID, progress.Wait{Until: api.UntilWorkers, Timeout: c.Duration("timeout")})
 	if err != nil {
 		v.say("glidein %d stays: see `corral glidein history %d`, or `corral glidein remove %d`", g.ID, g.ID, g.ID)
-		return about{fmt.Sprintf("/v1/glideins/%d", g.ID), err}
+		return objectError{fmt.Sprintf("/v1/glideins/%d", g.ID), err}
 	}
 	if losses := ready.Losses(); losses != "" {
 		v.say("glidein %d: %s", g.ID, losses)

@@ -70,15 +70,15 @@ func (v glideinVerbs) startingBy(
 		}
 		odds := "with unknown odds, for no wait there says anything of it"
 		if _, known := waited.Estimate(wanted.Processors, early.Walltime, within-early.At); known {
-			odds = "with a probability of " + percent(early.Chance) + ", by " + counted(len(waits), "wait")
+			odds = "with a probability of " + percent(early.Chance) + ", by " + plural(len(waits), "wait")
 		}
-		v.say("it is submitted %s for %s, and runs by %s %s; else it is cancelled", inTime(early.At),
+		v.say("it is submitted %s for %s, and runs by %s %s; else it is cancelled", startIn(early.At),
 			brief(in.Walltime), now.Add(within).Format(time.RFC3339), odds)
 		return g, nil
 	}
 }
 
-func inTime(d time.Duration) string {
+func startIn(d time.Duration) string {
 	if d == 0 {
 		return "now"
 	}

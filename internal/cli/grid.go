@@ -54,7 +54,7 @@ func (g *grid) write(p *printer, width int) {
 		for i, cell := range row {
 			g.put(&line, i, cell)
 		}
-		_, _ = out.WriteString(cut(strings.TrimRight(line.String(), " "), width))
+		_, _ = out.WriteString(truncate(strings.TrimRight(line.String(), " "), width))
 		_ = out.WriteByte('\n')
 	}
 	_ = out.Flush() // what is wrong with stdout, the printer remembers

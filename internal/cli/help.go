@@ -110,7 +110,7 @@ func helpFlags(b *strings.Builder, heading string, flags []cli.Flag) {
 		fmt.Fprintf(b, "\n%s\n", heading)
 	}
 	for _, f := range flags {
-		head, text := described(f.(cli.DocGenerationFlag))
+		head, text := flagHelp(f.(cli.DocGenerationFlag))
 		helpEntry(b, "  "+head, 22, text)
 	}
 }
@@ -133,8 +133,8 @@ func helpEntry(b *strings.Builder, head string, indent int, text string) {
 	b.WriteString(line + "\n")
 }
 
-// described returns how a flag is written, the short name first, and what it means with its default and its variable.
-func described(f cli.DocGenerationFlag) (head, text string) {
+// flagHelp returns how a flag is written, the short name first, and what it means with its default and its variable.
+func flagHelp(f cli.DocGenerationFlag) (head, text string) {
 	for _, name := range f.Names() {
 		head = dashed(name) + ", " + head
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
 // everyCommand calls f with every command and the path to it.
@@ -117,7 +118,7 @@ func TestNearest(t *testing.T) {
 		"sites": "site", "glidien": "glidein", "glideins": "glidein", "rnu": "run", "rusn": "run",
 		"harvest": "", "": "", "x": "", "upp": "up", "cluster": "", "rup": "run",
 	} {
-		if got := nearest(among, name); got != want {
+		if got := input.Nearest(among, name); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
 		}
 	}

@@ -118,3 +118,11 @@ func wantsValue(f cli.Flag) bool {
 	_, isBool := f.(*cli.BoolFlag)
 	return !isBool
 }
+
+// namesIn are the names of commands.
+func namesIn(commands []*cli.Command) (names []string) {
+	for _, c := range commands {
+		names = append(names, c.Name)
+	}
+	return names
+}

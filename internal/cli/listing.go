@@ -26,7 +26,7 @@ type column[T any] struct {
 type listing[T any] struct {
 	id      func(T) string
 	columns []column[T]
-	details []column[T] // shown of a single T only
+	details []column[T] // printedError of a single T only
 	none    string      // what to say of an empty list, and what to do about it
 
 	// owner is whose a T is, for lists of an administrator, in which there are several people's; nil: never said.
@@ -123,8 +123,8 @@ func (p *printer) lineWidth() int {
 	return math.MaxInt
 }
 
-// cut shortens a line to a width, and shows that it did.
-func cut(line string, width int) string {
+// truncate shortens a line to a width, and shows that it did.
+func truncate(line string, width int) string {
 	if len(line) <= width {
 		return line
 	}
@@ -145,8 +145,8 @@ func when(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// instant is when, to the millisecond.
-func instant(t time.Time) string {
+// whenExactly is when, to the millisecond.
+func whenExactly(t time.Time) string {
 	if time.Since(t).Abs() < 12*time.Hour {
 		return t.Local().Format("15:04:05.000")
 	}

@@ -32,7 +32,7 @@ func Main() int {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		s := (<-signals).(syscall.Signal)
-		cancel(signalled(s))
+		cancel(signalError(s))
 		// A script that got the first signal, too, may have passed it on: that one does not count as the second.
 		time.AfterFunc(time.Second, func() { signal.Stop(signals) })
 	}()

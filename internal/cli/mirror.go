@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-var mirrors = noun[string]{name: "mirror", key: named}
+var mirrors = noun[string]{name: "mirror", key: nameKey}
 
 // mirrorVerbs are the verbs on mirrors of packages.
 type mirrorVerbs struct{ *printer }

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-var owners = noun[string]{name: "owner", key: named}
+var owners = noun[string]{name: "owner", key: nameKey}
 
 // ownerVerbs are the verbs on owners of accounts.
 type ownerVerbs struct{ *printer }

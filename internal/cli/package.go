@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/packages"
 )
 
-var catalog = noun[string]{name: "package", key: named}
+var catalog = noun[string]{name: "package", key: nameKey}
 
 // packageVerbs are the verbs on packages.
 type packageVerbs struct{ *printer }

@@ -19,14 +19,14 @@ import (
 	packaging "github.com/corral-pilot/corral/packages/htcondor"
 )
 
-// newestSuite is the newest stable Debian that has HTCondor.
-const newestSuite = "trixie"
+// defaultSuite is the newest stable Debian that has HTCondor.
+const defaultSuite = "trixie"
 
 func (v packageVerbs) buildCommand() *cli.Command {
 	return &cli.Command{
 		Name: "build",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "from-debian", Value: newestSuite,
+			&cli.StringFlag{Name: "from-debian", Value: defaultSuite,
 				Usage: "take it from Debian's `SUITE`, on the mirror that this machine's apt uses"},
 			&cli.StringFlag{Name: "from",
 				Usage: "take the HTCondor that is installed in `DIR`, with bin, sbin and libexec/condor"},

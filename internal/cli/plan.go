@@ -17,12 +17,13 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
-var plans = noun[corral.PlanID]{name: "plan", key: numbered[corral.PlanID]}
+var plans = noun[corral.PlanID]{name: "plan", key: idKey[corral.PlanID]}
 
 // planVerbs are the verbs on plans, simulate and provision among them.
 type planVerbs struct{ *printer }
@@ -51,11 +52,11 @@ func (v planVerbs) command() *cli.Command {
 			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
 		Action: creating(v.newPlan, (*api.Client).CreatePlan,
 			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
-				all, err := scheduled(c, cl, made)
+				all, err := writeSchedule(c, cl, made)
 				if all {
-					return errors.Join(err, plotted(c, cl, made), outOfReach(made))
+					return errors.Join(err, plotPlan(c, cl, made), infeasible(made))
 				}
-				return errors.Join(err, plotted(c, cl, made), v.showNew(made, c.Bool("explain")))
+				return errors.Join(err, plotPlan(c, cl, made), v.showNew(made, c.Bool("explain")))
 			}),
 		Subcommands: []*cli.Command{
 			planTable.listVerb(v.printer, (*api.Client).Plans),
@@ -165,7 +166,7 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 			c.Command.HelpName)
 	}
 	if file == "" {
-		n.Run, err = numbered[corral.RunID]("--run", c.String("run"))
+		n.Run, err = idKey[corral.RunID]("--run", c.String("run"))
 		return n, err
 	}
 	n.Workflow, err = v.readWorkflowFor(c, file)
@@ -175,7 +176,7 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 // readWorkflowFor reads the workflow that is to be planned.
 func (v planVerbs) readWorkflowFor(c *cli.Context, file string) ([]byte, error) {
 	w, err := v.readWorkflow(c.Context, file, false)
-	if errors.Is(err, fs.ErrNotExist) && nearest(namesIn(c.Command.Subcommands), file) != "" {
+	if errors.Is(err, fs.ErrNotExist) && input.Nearest(namesIn(c.Command.Subcommands), file) != "" {
 		err = unknownCommand(c.Command.HelpName, c.Command.Subcommands, file)
 	}
 	if err != nil {
@@ -193,7 +194,7 @@ func (v planVerbs) showNew(row corral.Plan, explain bool) error {
 		return err
 	}
 	if row.State == corral.PlanInfeasible {
-		return outOfReach(row)
+		return infeasible(row)
 	}
 	document, _, err := documentOf(row)
 	if err == nil && row.ID != 0 && len(document.Pilots) > 0 { // not of a dry run, which has the id 0
@@ -202,12 +203,12 @@ func (v planVerbs) showNew(row corral.Plan, explain bool) error {
 	return err
 }
 
-// outOfReach is the error of a plan that cannot be.
-func outOfReach(row corral.Plan) error {
+// infeasible is the error of a plan that cannot be.
+func infeasible(row corral.Plan) error {
 	if row.State != corral.PlanInfeasible {
 		return nil
 	}
-	return shown{corral.Errorf(corral.Unsatisfiable, "%s", row.Reason)}
+	return printedError{corral.Errorf(corral.Unsatisfiable, "%s", row.Reason)}
 }
 
 // show prints a plan: what it comes to, its pilots and, if asked, why.
@@ -272,8 +273,8 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	return pointTable.list(v.printer, document.Front)
 }
 
-// figures are what a plan comes to, empty for one whose goal is out of reach. A damaged document has none either.
-func figures(cell func(plan.Plan) any) func(corral.Plan) any {
+// fromDocument are what a plan comes to, empty for one whose goal is out of reach. A damaged document has none either.
+func fromDocument(cell func(plan.Plan) any) func(corral.Plan) any {
 	return func(row corral.Plan) any {
 		var document plan.Plan
 		if err := json.Unmarshal(row.Document, &document); err != nil || !document.Feasible {
@@ -283,12 +284,12 @@ func figures(cell func(plan.Plan) any) func(corral.Plan) any {
 	}
 }
 
-// inShort are those of figures that lists have, too.
-func inShort(cell func(plan.Summary) any) func(corral.Plan) any {
+// fromSummary are those of figures that lists have, too.
+func fromSummary(cell func(plan.Summary) any) func(corral.Plan) any {
 	return func(row corral.Plan) any {
 		var sum plan.Summary
 		if row.Summary == nil {
-			return figures(func(d plan.Plan) any { return cell(d.Summary()) })(row)
+			return fromDocument(func(d plan.Plan) any { return cell(d.Summary()) })(row)
 		}
 		if err := json.Unmarshal(row.Summary, &sum); err != nil || !sum.Feasible {
 			return ""
@@ -307,30 +308,30 @@ var planTable = listing[corral.Plan]{
 		{"id", func(r corral.Plan) any { return r.ID }},
 		{"workflow", func(r corral.Plan) any { return r.Workflow }},
 		{"cluster", func(r corral.Plan) any { return r.ClusterName }},
-		{"pilots", inShort(func(d plan.Summary) any { return d.Pilots })},
-		{"peak cpus", inShort(func(d plan.Summary) any { return d.PeakCPUs })},
-		{"makespan", inShort(func(d plan.Summary) any { return brief(d.Makespan) })},
-		{"cost", inShort(func(d plan.Summary) any { return priced(d.Cost) })},
-		{"waste", inShort(func(d plan.Summary) any { return fmt.Sprintf("%.0f %%", 100*d.Waste) })},
+		{"pilots", fromSummary(func(d plan.Summary) any { return d.Pilots })},
+		{"peak cpus", fromSummary(func(d plan.Summary) any { return d.PeakCPUs })},
+		{"makespan", fromSummary(func(d plan.Summary) any { return brief(d.Makespan) })},
+		{"cost", fromSummary(func(d plan.Summary) any { return priced(d.Cost) })},
+		{"waste", fromSummary(func(d plan.Summary) any { return fmt.Sprintf("%.0f %%", 100*d.Waste) })},
 		{"state", func(r corral.Plan) any { return r.State }},
 		{"reason", func(r corral.Plan) any { return r.Reason }},
 	},
 	details: []column[corral.Plan]{
-		{"lower bound", figures(func(d plan.Plan) any {
+		{"lower bound", fromDocument(func(d plan.Plan) any {
 			if d.LowerBound == nil {
 				return ""
 			}
 			return fmt.Sprintf("%d or more cpus", *d.LowerBound)
 		})},
-		{"clustering", figures(func(d plan.Plan) any { return d.Clustering })},
-		{"confidence", figures(sureness)},
+		{"clustering", fromDocument(func(d plan.Plan) any { return d.Clustering })},
+		{"confidence", fromDocument(confidenceOf)},
 		{"began", func(r corral.Plan) any { return when(r.BeganAt) }},
-		{"limits", figures(func(d plan.Plan) any { return strings.Join(d.Limits, "; ") })},
+		{"limits", fromDocument(func(d plan.Plan) any { return strings.Join(d.Limits, "; ") })},
 	},
 }
 
-// sureness says how sure a plan is to meet its deadline, where that was asked for.
-func sureness(d plan.Plan) any {
+// confidenceOf says how sure a plan is to meet its deadline, where that was asked for.
+func confidenceOf(d plan.Plan) any {
 	c := d.Confidence
 	switch {
 	case c == nil:

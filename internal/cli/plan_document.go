@@ -29,8 +29,8 @@ func (v planVerbs) showKept(c *cli.Context, cl *api.Client, id corral.PlanID) er
 	if err != nil {
 		return err
 	}
-	all, err := scheduled(c, cl, row)
-	if err = errors.Join(err, plotted(c, cl, row)); err != nil || all {
+	all, err := writeSchedule(c, cl, row)
+	if err = errors.Join(err, plotPlan(c, cl, row)); err != nil || all {
 		return err
 	}
 	if err := v.show(row, true); err != nil || !v.forPeople() || !row.Auto {
@@ -39,9 +39,9 @@ func (v planVerbs) showKept(c *cli.Context, cl *api.Client, id corral.PlanID) er
 	return v.showRevisions(c, cl, id)
 }
 
-// scheduled writes a plan's schedule to the file of --schedule, if one was named, and reports whether that is all that
+// writeSchedule writes a plan's schedule to the file of --schedule, if one was named, and reports whether that is all that
 // is to be printed.
-func scheduled(c *cli.Context, cl *api.Client, row corral.Plan) (all bool, err error) {
+func writeSchedule(c *cli.Context, cl *api.Client, row corral.Plan) (all bool, err error) {
 	file := c.String("schedule")
 	if file == "" {
 		return false, nil
@@ -114,11 +114,11 @@ func scheduleInFlag() cli.Flag {
 func scheduleOutFlag() cli.Flag {
 	return &cli.StringFlag{Name: "schedule",
 		Usage:  "write the place and time of each task, as lines of JSON, to `FILE`; - is stdout, and all of it",
-		Action: func(_ *cli.Context, file string) error { return canWrite("--schedule", file) }}
+		Action: func(_ *cli.Context, file string) error { return checkWritable("--schedule", file) }}
 }
 
-// A planRead is the plan that the first argument of a command names.
-type planRead struct {
+// A planInput is the plan that the first argument of a command names.
+type planInput struct {
 	row      corral.Plan // of a file that has the document alone, nothing else is known
 	document *plan.Plan  // with its schedule
 	foreign  bool        // the schedule is that of another plan
@@ -126,7 +126,7 @@ type planRead struct {
 }
 
 // readPlan reads the plan that the first argument names: corrald's if it is an id, else a file.
-func readPlan(c *cli.Context) (r planRead, err error) {
+func readPlan(c *cli.Context) (r planInput, err error) {
 	name, lines := c.Args().First(), fromFile(c.String("schedule"))
 	id, notOne := strconv.ParseInt(name, 10, 64)
 	isFile := notOne != nil || id <= 0
@@ -148,7 +148,7 @@ func readPlan(c *cli.Context) (r planRead, err error) {
 	if r.document.Assumed == nil {
 		return r, corral.ErrorAt(corral.Invalid, name, "it does not say what it assumes: make the plan again")
 	}
-	if err := sensible(r.document.Assumed); err != nil {
+	if err := checkAssumptions(r.document.Assumed); err != nil {
 		return r, corral.ErrorAt(corral.Invalid, name, "no planner assumes that: %w", err)
 	}
 	switch given := c.IsSet("schedule"); {
@@ -170,8 +170,8 @@ func readPlan(c *cli.Context) (r planRead, err error) {
 	return r, err
 }
 
-// sensible says which of the assumptions of a plan make no sense.
-func sensible(a *plan.Assumed) error {
+// checkAssumptions says which of the assumptions of a plan make no sense.
+func checkAssumptions(a *plan.Assumed) error {
 	if _, err := sim.ParseSpread(a.Spread); err != nil {
 		return fmt.Errorf("error: %w", err)
 	}
@@ -191,9 +191,9 @@ func planKept(c *cli.Context, id corral.PlanID) (row corral.Plan, lines func() (
 func planFile(name string) (row corral.Plan, err error) {
 	text, err := input.ReadFile(name, api.MaxRunBody)
 	if err != nil {
-		return row, corral.ErrorAt(corral.Invalid, name, "%w", withoutPath(err))
+		return row, corral.ErrorAt(corral.Invalid, name, "%w", pathCause(err))
 	}
-	text = withoutMark(text)
+	text = trimBOM(text)
 	if err := json.Unmarshal(text, &row); err != nil {
 		return row, notAPlan(name, text, err)
 	}
@@ -231,12 +231,12 @@ func fromFile(name string) func() ([]byte, error) {
 		if err != nil {
 			return nil, corral.ErrorAt(corral.Invalid, "--schedule", "%w", err)
 		}
-		return withoutMark(text), nil
+		return trimBOM(text), nil
 	}
 }
 
-// withoutMark is a text without a byte order mark, which some editors put before it.
-func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte(input.ByteOrderMark)) }
+// trimBOM is a text without a byte order mark, which some editors put before it.
+func trimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte(input.ByteOrderMark)) }
 
 // maxSchedule is how long the file of a schedule may be: some ten million tasks.
 const maxSchedule = 1 << 30

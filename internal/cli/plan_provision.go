@@ -16,8 +16,8 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// releasedPilots are the states in which a pilot holds nothing any more.
-var releasedPilots = strings.Join([]string{string(corral.GlideinDeleted), string(corral.GlideinFinished),
+// releasedStates are the states in which a pilot holds nothing any more.
+var releasedStates = strings.Join([]string{string(corral.GlideinDeleted), string(corral.GlideinFinished),
 	string(corral.GlideinFailed)}, ",")
 
 func (v planVerbs) provisionCommand() *cli.Command {
@@ -54,7 +54,7 @@ func (v planVerbs) awaitProvisioned(c *cli.Context, cl *api.Client, id corral.Pl
 			break
 		}
 		_, err = v.follow(c.Context, cl, g.ID, progress.Wait{Until: api.UntilWorkers,
-			Timeout: unspent(timeout, time.Since(began))})
+			Timeout: remaining(timeout, time.Since(began))})
 	}
 	if err != nil {
 		v.say("plan %d stays PROVISIONED: let its pilots go with `corral plan release %d`", id, id)
@@ -89,14 +89,14 @@ func awaitReleased(ctx context.Context, cl *api.Client, id corral.PlanID, timeou
 			return err
 		}
 		if !g.State.Terminal() {
-			_, err = cl.WaitGlidein(ctx, g.ID, releasedPilots, unspent(timeout, time.Since(began)))
+			_, err = cl.WaitGlidein(ctx, g.ID, releasedStates, remaining(timeout, time.Since(began)))
 		}
 	}
 	return err
 }
 
-// unspent is what is left of a timeout, at least a millisecond: 0 is no limit.
-func unspent(timeout, spent time.Duration) time.Duration {
+// remaining is what is left of a timeout, at least a millisecond: 0 is no limit.
+func remaining(timeout, spent time.Duration) time.Duration {
 	if timeout == 0 {
 		return 0
 	}

@@ -45,7 +45,7 @@ func TestRevisionsAreAskedForOnceASecond(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	cl := answering(t, func(*http.Request) any { asked++; return api.List[corral.Revision]{} })
-	view := &revisionView{View: silent{}, auto: &autoRun{planned: corral.Plan{ID: 1}}, cl: cl}
+	view := &revisionView{View: silent{}, auto: &autoRun{plan: corral.Plan{ID: 1}}, cl: cl}
 	start := time.Unix(1000, 0)
 	for ms := 0; ms <= 2000; ms += 200 {
 		view.Show(t.Context(), corral.Run{State: corral.RunRunning}, start.Add(time.Duration(ms)*time.Millisecond))
@@ -68,7 +68,7 @@ func TestReleaseHasOneDeadline(t *testing.T) {
 		{time.Minute, 45 * time.Second, 15 * time.Second},
 		{time.Minute, time.Hour, time.Millisecond},
 	} {
-		if got := unspent(c.timeout, c.spent); got != c.want {
+		if got := remaining(c.timeout, c.spent); got != c.want {
 			t.Errorf("of %s, after %s, %s are left, want %s", c.timeout, c.spent, got, c.want)
 		}
 	}

@@ -65,7 +65,7 @@ func (v planVerbs) validate(c *cli.Context) error {
 const digestRule = "digest"
 
 // breachesOf lists the rules that a plan breaks in its problem.
-func breachesOf(read planRead, problem plan.Problem) (all []breach) {
+func breachesOf(read planInput, problem plan.Problem) (all []breach) {
 	if !sameDigest(read.row) {
 		all = append(all, breach{Rule: digestRule, Where: "the plan is not the one that has the digest " +
 			read.row.Digest})
@@ -121,7 +121,7 @@ func (v planVerbs) showVerdict(found verdict, name string) error {
 		v.say("without the workflow nothing is said of %s", strings.Join(found.Unchecked, ", "))
 	}
 	if !found.Valid {
-		return shown{corral.ErrorAt(corral.Invalid, name, "rules that the plan breaks: %d", len(lines))}
+		return printedError{corral.ErrorAt(corral.Invalid, name, "rules that the plan breaks: %d", len(lines))}
 	}
 	return nil
 }

@@ -27,13 +27,13 @@ func plotFlag(usage string) cli.Flag {
 			if _, err := formatOf(file); err != nil {
 				return err
 			}
-			return canWrite("--plot", file)
+			return checkWritable("--plot", file)
 		},
 	}
 }
 
-// canWrite refuses a file that cannot be written because of where it is, before anything is made of which it tells.
-func canWrite(flag, file string) error {
+// checkWritable refuses a file that cannot be written because of where it is, before anything is made of which it tells.
+func checkWritable(flag, file string) error {
 	if dir, err := os.Stat(filepath.Dir(file)); err != nil || !dir.IsDir() {
 		return corral.ErrorAt(corral.Invalid, flag, "there is no folder %s", filepath.Dir(file))
 	}
@@ -51,9 +51,9 @@ func formatOf(file string) (plot.Format, error) {
 	return f, nil
 }
 
-// plotted draws a plan into the file of --plot, if one was named. Of a plan whose goal is out of reach the nearest is
+// plotPlan draws a plan into the file of --plot, if one was named. Of a plan whose goal is out of reach the nearest is
 // drawn.
-func plotted(c *cli.Context, cl *api.Client, row corral.Plan) error {
+func plotPlan(c *cli.Context, cl *api.Client, row corral.Plan) error {
 	file := c.String("plot")
 	if file == "" {
 		return nil

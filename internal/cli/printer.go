@@ -98,27 +98,27 @@ func (p *printer) encode(v any) error {
 	return err
 }
 
-// about is an error that concerns an object which the command made, or found: with -o json the
+// objectError is an error that concerns an object which the command made, or found: with -o json the
 // problem's instance says which.
-type about struct {
+type objectError struct {
 	instance string // its path in the REST API
 	err      error
 }
 
-func (a about) Error() string { return a.err.Error() }
-func (a about) Unwrap() error { return a.err }
+func (a objectError) Error() string { return a.err.Error() }
+func (a objectError) Unwrap() error { return a.err }
 
-// shown is an error that stdout tells already.
-type shown struct{ error }
+// printedError is an error that stdout tells already.
+type printedError struct{ error }
 
-func (s shown) Unwrap() error { return s.error }
+func (s printedError) Unwrap() error { return s.error }
 
 // problem says what went wrong: on stderr for people, with -o json or yaml also as a problem object on stdout, where a
 // script looks for the answer. Of an internal error of corrald only corrald's log has the details; one of this program
 // may be shown, since whoever sees it is its user.
 func (p *printer) problem(err error) {
 	fmt.Fprintln(p.err, "corral: "+readable(withFlag(err, p.flags)))
-	var already shown
+	var already printedError
 	if p.format == formTable || p.format == "" || errors.As(err, &already) {
 		return
 	}
@@ -127,19 +127,19 @@ func (p *printer) problem(err error) {
 	if !errors.As(err, &own) { // an error of this program, not of corrald's: it may be shown
 		problem.Detail = err.Error()
 	}
-	var of about
+	var of objectError
 	if errors.As(err, &of) {
 		problem.Instance = of.instance
 	}
 	_ = p.encode(problem) // the same words are on stderr
 }
 
-// mostSaid is how many characters of a sentence people are shown.
-const mostSaid = 4000
+// maxSentence is how many characters of a sentence people are shown.
+const maxSentence = 4000
 
 // readable is a sentence that no terminal obeys and that ends before nobody reads it any more.
 func readable(sentence string) string {
-	return cut(progress.Inert(strings.ReplaceAll(sentence, "\r\n", "\n")), mostSaid)
+	return truncate(progress.Inert(strings.ReplaceAll(sentence, "\r\n", "\n")), maxSentence)
 }
 
 // A stream is one that remembers why something was not written to it.

@@ -104,9 +104,9 @@ func TestProblem(t *testing.T) {
 		{"for people", formTable, refused, nil},
 		{"before the form is known", "", refused, nil},
 		{"JSON", formJSON, refused, []string{`"kind": "not-found"`, `"place": "site"`, `"detail": "site: no site x"`}},
-		{"about", formJSON, about{"/v1/sites/3", refused}, []string{`"instance": "/v1/sites/3"`, `"kind": "not-found"`}},
+		{"about", formJSON, objectError{"/v1/sites/3", refused}, []string{`"instance": "/v1/sites/3"`, `"kind": "not-found"`}},
 		{"of this program", formYAML, errors.New("disk on fire"), []string{"detail: disk on fire", "kind: internal"}},
-		{"told already", formJSON, shown{refused}, nil},
+		{"told already", formJSON, printedError{refused}, nil},
 	} {
 		var c console
 		c.printer(tt.format).problem(tt.err)
@@ -121,7 +121,7 @@ func TestProblem(t *testing.T) {
 				t.Errorf("%s: stdout %s lacks %s", tt.name, c.out.String(), want)
 			}
 		}
-		if got, want := api.ExitCode(about{"/v1/x", tt.err}), api.ExitCode(tt.err); got != want {
+		if got, want := api.ExitCode(objectError{"/v1/x", tt.err}), api.ExitCode(tt.err); got != want {
 			t.Errorf("%s: the exit code is %d when it is about something, want %d", tt.name, got, want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestSignals(t *testing.T) {
 	t.Parallel()
 	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(signalled(signal))
+		cancel(signalError(signal))
 		var c console
 		if got := run(ctx, []string{"corral", "--server", "unix:/nowhere/at/all", "site", "list"}, stdio{nil, &c.out, &c.err}); got != want || c.err.Len() > 0 {
 			t.Errorf("after %s: exit code %d, stderr %q, want %d and nothing", signal, got, c.err.String(), want)
@@ -163,7 +163,7 @@ func TestSignalsEndReading(t *testing.T) {
 	defer close(over)
 	for _, args := range [][]string{{"workflow", "validate", file}, {"workflow", "show", file}, {"run", file}, {"site", "create", "-f", "-"}} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		stop := func() { cancel(signalled(syscall.SIGTERM)) }
+		stop := func() { cancel(signalError(syscall.SIGTERM)) }
 		if args[0] != "site" {
 			stop()
 		}
@@ -313,7 +313,7 @@ func TestCut(t *testing.T) {
 		width int
 		want  string
 	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"×××", 3, "×××"}, {"××××", 3, "××…"}, {"", 3, ""}} {
-		if got := cut(tt.line, tt.width); got != tt.want {
+		if got := truncate(tt.line, tt.width); got != tt.want {
 			t.Errorf("cut(%q, %d) = %q, want %q", tt.line, tt.width, got, tt.want)
 		}
 	}

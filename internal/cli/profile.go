@@ -68,9 +68,9 @@ func (v profileVerbs) showClasses(merged *profile.Profile) error {
 	}
 	var said []string
 	for _, f := range merged.Findings() {
-		said = append(said, leveled(f.Transformation, f.Level)+" "+f.Sentence)
+		said = append(said, className(f.Transformation, f.Level)+" "+f.Sentence)
 	}
-	for i, line := range append(said, compared(merged.Speeds())...) {
+	for i, line := range append(said, speedLines(merged.Speeds())...) {
 		if i == 0 {
 			fmt.Fprintln(v.out)
 		}
@@ -79,8 +79,8 @@ func (v profileVerbs) showClasses(merged *profile.Profile) error {
 	return nil
 }
 
-// compared says how long tasks take on types of hosts, beside the one on which most of them ran.
-func compared(speeds profile.Speeds) (said []string) {
+// speedLines says how long tasks take on types of hosts, beside the one on which most of them ran.
+func speedLines(speeds profile.Speeds) (said []string) {
 	reference := ""
 	for host, s := range speeds {
 		if s.Factor == 1 && (reference == "" || host < reference) {
@@ -106,20 +106,20 @@ func (v profileVerbs) find(c *cli.Context, name string) (*profile.Profile, error
 			"those it has", of)
 	}
 	if of, ok := strings.CutPrefix(name, api.RunProfile); ok {
-		id, err := numbered[corral.RunID]("run", of)
+		id, err := idKey[corral.RunID]("run", of)
 		if err != nil {
 			return nil, err
 		}
-		return askedFor(c, name, func(cl *api.Client) ([]byte, error) { return cl.RunProfile(c.Context, id) })
+		return fetchProfile(c, name, func(cl *api.Client) ([]byte, error) { return cl.RunProfile(c.Context, id) })
 	}
 	if isFile(name) {
 		return v.read(c.Context, name)
 	}
-	return askedFor(c, name, func(cl *api.Client) ([]byte, error) { return keptDocument(c.Context, cl, name) })
+	return fetchProfile(c, name, func(cl *api.Client) ([]byte, error) { return profileDocument(c.Context, cl, name) })
 }
 
-// askedFor reads a profile that corrald answers with.
-func askedFor(c *cli.Context, name string, ask func(*api.Client) ([]byte, error)) (*profile.Profile, error) {
+// fetchProfile reads a profile that corrald answers with.
+func fetchProfile(c *cli.Context, name string, ask func(*api.Client) ([]byte, error)) (*profile.Profile, error) {
 	cl, err := connect(c)
 	if err != nil {
 		return nil, err
@@ -131,8 +131,8 @@ func askedFor(c *cli.Context, name string, ask func(*api.Client) ([]byte, error)
 	return profile.ReadJSON(bytes.NewReader(text), name)
 }
 
-// leveled is a class for people.
-func leveled(transformation string, level int) string {
+// className is a class for people.
+func className(transformation string, level int) string {
 	if level == profile.AllLevels {
 		return transformation
 	}
@@ -152,10 +152,10 @@ func statOf(m profile.Metric, of func(profile.Stat) any) func(*profile.Class) an
 func inSeconds(s float64) string { return span(time.Duration(s * float64(time.Second))) }
 
 var classTable = listing[*profile.Class]{
-	id:   func(c *profile.Class) string { return leveled(c.Transformation, c.Level) },
+	id:   func(c *profile.Class) string { return className(c.Transformation, c.Level) },
 	none: "nothing was measured",
 	columns: []column[*profile.Class]{
-		{"tasks", func(c *profile.Class) any { return leveled(c.Transformation, c.Level) }},
+		{"tasks", func(c *profile.Class) any { return className(c.Transformation, c.Level) }},
 		{"count", func(c *profile.Class) any { return c.Count() }},
 		{"runtime", statOf(profile.Runtime, func(s profile.Stat) any { return inSeconds(s.Mean) })},
 		{"sd", statOf(profile.Runtime, func(s profile.Stat) any {
@@ -195,10 +195,10 @@ func (v profileVerbs) showModels(merged *profile.Profile) error {
 		}
 	}
 	models := listing[profile.Score]{
-		id:   func(s profile.Score) string { return leveled(s.Transformation, s.Level) },
+		id:   func(s profile.Score) string { return className(s.Transformation, s.Level) },
 		none: "models are compared where two runs have tasks of a kind",
 		columns: []column[profile.Score]{
-			{"tasks", func(s profile.Score) any { return leveled(s.Transformation, s.Level) }},
+			{"tasks", func(s profile.Score) any { return className(s.Transformation, s.Level) }},
 			{"model", func(s profile.Score) any {
 				x, _ := estimator.Estimate(profile.Task{Transformation: s.Transformation, Level: s.Level}, -1)
 				return x.Model

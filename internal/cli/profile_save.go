@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-var profiles = noun[string]{name: "profile", key: named}
+var profiles = noun[string]{name: "profile", key: nameKey}
 
 func (v profileVerbs) keptCommands() []*cli.Command {
 	return []*cli.Command{
@@ -26,12 +26,12 @@ func (v profileVerbs) keptCommands() []*cli.Command {
 			},
 			Action: creating(v.newProfile,
 				(*api.Client).SaveProfile, func(_ *cli.Context, _ *api.Client, made corral.Profile) error {
-					return keptTable.show(v.printer, made)
+					return profileTable.show(v.printer, made)
 				}),
 		},
-		keptTable.listVerb(v.printer, (*api.Client).Profiles),
+		profileTable.listVerb(v.printer, (*api.Client).Profiles),
 		profiles.verb("show", printing((*api.Client).Profile, v.showKept)),
-		profiles.verb("remove", printing((*api.Client).RemoveProfile, keptTable.one(v.printer))),
+		profiles.verb("remove", printing((*api.Client).RemoveProfile, profileTable.one(v.printer))),
 		profiles.verb("history", printing((*api.Client).ProfileHistory, entryTable.many(v.printer))),
 	}
 }
@@ -43,7 +43,7 @@ func (v profileVerbs) newProfile(c *cli.Context) (api.NewProfile, error) {
 
 // showKept shows a profile and, to people, what it says of each kind of tasks.
 func (v profileVerbs) showKept(kept corral.Profile) error {
-	if err := keptTable.show(v.printer, kept); err != nil || !v.forPeople() || len(kept.Document) == 0 {
+	if err := profileTable.show(v.printer, kept); err != nil || !v.forPeople() || len(kept.Document) == 0 {
 		return err
 	}
 	read, err := profile.ReadJSON(bytes.NewReader(kept.Document), kept.Name)
@@ -54,13 +54,13 @@ func (v profileVerbs) showKept(kept corral.Profile) error {
 	return v.showClasses(read)
 }
 
-// keptDocument returns the document of a profile that corrald keeps.
-func keptDocument(ctx context.Context, cl *api.Client, name string) ([]byte, error) {
+// profileDocument returns the document of a profile that corrald keeps.
+func profileDocument(ctx context.Context, cl *api.Client, name string) ([]byte, error) {
 	kept, err := cl.Profile(ctx, name)
 	return kept.Document, err
 }
 
-var keptTable = listing[corral.Profile]{
+var profileTable = listing[corral.Profile]{
 	owner: func(p corral.Profile) string { return p.Owner },
 	id:    func(p corral.Profile) string { return p.Name },
 	none:  "no profiles are kept; `corral profile save NAME run:ID` keeps one, `corral profile library` lists others",

@@ -74,8 +74,8 @@ func isFile(name string) bool {
 	return err == nil && !found.IsDir()
 }
 
-// withoutPath is an error of a file whose name stands before it already.
-func withoutPath(err error) error {
+// pathCause is an error of a file whose name stands before it already.
+func pathCause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return path.Err
@@ -94,7 +94,7 @@ const maxTraces = 4 << 30
 func (v profileVerbs) read(ctx context.Context, file string) (*profile.Profile, error) {
 	f, err := input.Open(file)
 	if err != nil {
-		return nil, corral.ErrorAt(corral.Invalid, file, "%w", withoutPath(err))
+		return nil, corral.ErrorAt(corral.Invalid, file, "%w", pathCause(err))
 	}
 	defer f.Close()
 	if strings.EqualFold(filepath.Ext(file), ".csv") {

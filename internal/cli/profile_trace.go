@@ -39,10 +39,10 @@ func (v profileVerbs) traceCommand() *cli.Command {
 	}
 }
 
-// A taskEnd is how a command ended that was traced: not well.
-type taskEnd struct{ status syscall.WaitStatus }
+// A taskExit is how a command ended that was traced: not well.
+type taskExit struct{ status syscall.WaitStatus }
 
-func (e taskEnd) Error() string {
+func (e taskExit) Error() string {
 	if e.status.Signaled() {
 		return "killed by " + unix.SignalName(e.status.Signal())
 	}
@@ -51,11 +51,11 @@ func (e taskEnd) Error() string {
 
 // exitCode is the command's. If a signal ended it, the same signal ends this program; the code is for the case that it
 // does not.
-func (e taskEnd) exitCode() int {
+func (e taskExit) exitCode() int {
 	if !e.status.Signaled() {
 		return e.status.ExitStatus()
 	}
-	dieOf(e.status.Signal())
+	dieBySignal(e.status.Signal())
 	return 128 + int(e.status.Signal())
 }
 
@@ -75,7 +75,7 @@ func (v profileVerbs) trace(c *cli.Context) error {
 	if c.Bool("no-io") {
 		mode = trace.Processes
 	}
-	result, err := traced(argv, path, mode)
+	result, err := runTraced(argv, path, mode)
 	if err != nil {
 		return corral.Errorf(corral.KindOr(err, corral.Failed), "%s: %w", argv[0], err)
 	}
@@ -88,7 +88,7 @@ func (v profileVerbs) trace(c *cli.Context) error {
 		return err
 	}
 	if !t.OK() {
-		return taskEnd{result.Status}
+		return taskExit{result.Status}
 	}
 	return nil
 }
@@ -119,9 +119,9 @@ func traceFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// traced runs a command with this process's streams. Signals go to it for as long as it is there; after that one ends
+// runTraced runs a command with this process's streams. Signals go to it for as long as it is there; after that one ends
 // what it has left.
-func traced(argv []string, path string, mode trace.Mode) (ptrace.Result, error) {
+func runTraced(argv []string, path string, mode trace.Mode) (ptrace.Result, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	f := forwarder{left: cancel}
@@ -218,9 +218,9 @@ func (v profileVerbs) tellTrace(t *trace.Trace, out *os.File) error {
 	return profileVerbs{&onErr}.showTrace(t)
 }
 
-// dieOf ends this process as a signal ends a process: what has started it sees the same as of the command. There is no
+// dieBySignal ends this process as a signal ends a process: what has started it sees the same as of the command. There is no
 // core of it, and Go, which has handlers of its own, is not asked.
-func dieOf(s syscall.Signal) {
+func dieBySignal(s syscall.Signal) {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	var byDefault [4]uint64 // struct sigaction: SIG_DFL, no flags, no mask
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&byDefault)), 0,

@@ -15,9 +15,9 @@ import (
 
 // What people are shown of a trace: the largest of its lists. All of it is in its JSON.
 const (
-	shownFiles  = 10
-	readsAgain  = 2       // times its size: a file that is read so often is told
-	littleAgain = 1 << 20 // bytes: what is read beyond a file's size up to here is not worth a word
+	maxFiles     = 10
+	rereadFactor = 2       // times its size: a file that is read so often is told
+	minReread    = 1 << 20 // bytes: what is read beyond a file's size up to here is not worth a word
 )
 
 // showTrace prints what a traced command did.
@@ -78,7 +78,7 @@ func largest(files []trace.File) []trace.File {
 		return f.Kind == trace.Pipe || f.Kind == trace.Socket || f.Read+f.Written == 0
 	})
 	slices.SortStableFunc(all, func(a, b trace.File) int { return cmp.Compare(b.Read+b.Written, a.Read+a.Written) })
-	return all[:min(len(all), shownFiles)]
+	return all[:min(len(all), maxFiles)]
 }
 
 var fileTable = listing[trace.File]{
@@ -95,8 +95,8 @@ var fileTable = listing[trace.File]{
 func remarks(t *trace.Trace) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, f := range t.Files {
-		if f.Kind == trace.Regular && f.Written == 0 && f.Size > 0 && f.Read >= readsAgain*f.Size &&
-			f.Read-f.Size > littleAgain {
+		if f.Kind == trace.Regular && f.Written == 0 && f.Size > 0 && f.Read >= rereadFactor*f.Size &&
+			f.Read-f.Size > minReread {
 			say("reads %s %.1f × over", f.Path, float64(f.Read)/float64(f.Size))
 		}
 	}

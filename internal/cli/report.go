@@ -50,7 +50,7 @@ func (p *printer) reportCommand() *cli.Command {
 // checkReport refuses what names neither a run nor a plan, or both.
 func checkReport(c *cli.Context) error {
 	if file := c.String("out"); file != "" {
-		if err := canWrite("--out", file); err != nil {
+		if err := checkWritable("--out", file); err != nil {
 			return err
 		}
 	}
@@ -72,13 +72,13 @@ type reporter interface {
 // reportOf makes the report that the command line asks for.
 func reportOf(c *cli.Context, cl *api.Client) (reporter, error) {
 	if c.IsSet("plan") {
-		id, err := numbered[corral.PlanID]("--plan", c.String("plan"))
+		id, err := idKey[corral.PlanID]("--plan", c.String("plan"))
 		if err != nil {
 			return nil, err
 		}
 		return planReport(c.Context, cl, id)
 	}
-	id, err := numbered[corral.RunID]("run", c.Args().First())
+	id, err := idKey[corral.RunID]("run", c.Args().First())
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (v runVerbs) followNew(c *cli.Context, cl *api.Client, r corral.Run, view p
 	if v.quiet {
 		fmt.Fprintln(v.out, r.ID) // whatever becomes of it
 	}
-	return v.followOn(c, cl, r, following{view, c.Duration("timeout")})
+	return v.followOn(c, cl, r, runFollow{view, c.Duration("timeout")})
 }
 
 // showEnd prints a run that was followed to its end, unless its id is all that was wanted.
@@ -141,7 +141,7 @@ func (v runVerbs) newRun(c *cli.Context, file string) (api.NewRun, error) {
 	if err := cmp.Or(w.Runnable(), w.Schedulable()); err != nil {
 		return n, err
 	}
-	return n, handOver(c, &n, w)
+	return n, attachWorkflow(c, &n, w)
 }
 
 // newRunOptions is the request for a run without its workflow.
@@ -171,9 +171,9 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 	return n, err
 }
 
-// handOver puts a workflow into a request. Whatever format it was read from, corrald gets WfFormat. A corrald that is
+// attachWorkflow puts a workflow into a request. Whatever format it was read from, corrald gets WfFormat. A corrald that is
 // asked over https is on another machine: a folder of this one would be none there, or another.
-func handOver(c *cli.Context, n *api.NewRun, w *workflow.Workflow) error {
+func attachWorkflow(c *cli.Context, n *api.NewRun, w *workflow.Workflow) error {
 	var document bytes.Buffer
 	err := wfformat.Write(&document, w)
 	n.Workflow = document.Bytes()
@@ -187,7 +187,7 @@ func handOver(c *cli.Context, n *api.NewRun, w *workflow.Workflow) error {
 // is an error; people see its report before that. There are three more ways out: an interrupt, the end of d, and a
 // corrald that does not answer any more, of which only the first may change anything about the run.
 func (v runVerbs) follow(c *cli.Context, cl *api.Client, r corral.Run, d time.Duration) (corral.Run, error) {
-	return v.followOn(c, cl, r, following{v.view(c), d})
+	return v.followOn(c, cl, r, runFollow{v.view(c), d})
 }
 
 // view shows a run's progress as --progress says, or, unless it says anything, as it can be shown, or not at all if
@@ -204,14 +204,14 @@ func (v runVerbs) view(c *cli.Context) progress.View {
 	return progress.New(v.err, lookOf(v.err))
 }
 
-// A following says where the progress of a run is shown, and for how long it is followed; 0: to its end.
-type following struct {
+// A runFollow says where the progress of a run is shown, and for how long it is followed; 0: to its end.
+type runFollow struct {
 	view progress.View
 	d    time.Duration
 }
 
 // followOn is followRun on a view.
-func (v runVerbs) followOn(c *cli.Context, cl *api.Client, r corral.Run, on following) (corral.Run, error) {
+func (v runVerbs) followOn(c *cli.Context, cl *api.Client, r corral.Run, on runFollow) (corral.Run, error) {
 	ctx := c.Context
 	if on.d > 0 {
 		var cancel context.CancelFunc
@@ -241,7 +241,7 @@ func (v runVerbs) followOn(c *cli.Context, cl *api.Client, r corral.Run, on foll
 		}
 	}
 	if err != nil {
-		return r, about{fmt.Sprintf("/v1/runs/%d", r.ID), err}
+		return r, objectError{fmt.Sprintf("/v1/runs/%d", r.ID), err}
 	}
 	return r, nil
 }

@@ -27,7 +27,7 @@ type autoRun struct {
 	runVerbs
 	c       *cli.Context
 	ask     api.NewPlan // what the plan is to be
-	planned corral.Plan // of which the run is the execution
+	plan    corral.Plan // of which the run is the execution
 
 	predicted corral.Seconds // its makespan
 	hours     float64        // its core-hours
@@ -48,7 +48,7 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 		return r, corral.ErrorAt(corral.KeyReused, "--key", "%q was used before for another run: with another "+
 			"workflow, goal or other flags a run needs another key", key)
 	}
-	if corral.KindOf(err) == corral.Conflict && a.planned.ID != 0 { // a try with this key failed, and its plan is gone
+	if corral.KindOf(err) == corral.Conflict && a.plan.ID != 0 { // a try with this key failed, and its plan is gone
 		return a.begin(cl, ctx, in, "", key)
 	}
 	return r, err
@@ -78,11 +78,11 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 // before, the run is the one that it made.
 func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, planKey,
 	key string) (r corral.Run, err error) {
-	if a.planned, err = cl.CreatePlan(ctx, a.ask, planKey); err != nil {
+	if a.plan, err = cl.CreatePlan(ctx, a.ask, planKey); err != nil {
 		return r, err
 	}
-	if a.planned.State == corral.PlanInfeasible {
-		return r, corral.Errorf(corral.Unsatisfiable, "%s", a.planned.Reason)
+	if a.plan.State == corral.PlanInfeasible {
+		return r, corral.Errorf(corral.Unsatisfiable, "%s", a.plan.Reason)
 	}
 	if err := a.predict(&in); err != nil {
 		return r, err
@@ -92,20 +92,20 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 	}
 	ctx, cancel := outlasting(ctx)
 	defer cancel()
-	provisioned, err := cl.ProvisionPlan(ctx, a.planned.ID)
+	provisioned, err := cl.ProvisionPlan(ctx, a.plan.ID)
 	if err != nil {
 		if planKey != "" && corral.KindOf(err) == corral.Conflict {
 			if r, again := cl.CreateRun(ctx, in, key); again == nil {
-				a.planned, err = cl.Plan(ctx, a.planned.ID)
+				a.plan, err = cl.Plan(ctx, a.plan.ID)
 				return r, err
 			}
 		}
-		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.planned.ID) // it holds nothing, and nobody asked for it
+		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.plan.ID) // it holds nothing, and nobody asked for it
 		return r, err
 	}
-	a.planned = provisioned
+	a.plan = provisioned
 	if r, err = cl.CreateRun(ctx, in, key); err != nil {
-		_, undo := cl.ReleasePlan(context.WithoutCancel(ctx), a.planned.ID)
+		_, undo := cl.ReleasePlan(context.WithoutCancel(ctx), a.plan.ID)
 		return r, errors.Join(err, undo)
 	}
 	return r, nil
@@ -114,18 +114,18 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 // predict says what the plan predicts, and makes the run one of it.
 func (a *autoRun) predict(in *api.NewRun) error {
 	var document plan.Plan
-	if err := json.Unmarshal(a.planned.Document, &document); err != nil {
-		return fmt.Errorf("reading plan %d: %w", a.planned.ID, err)
+	if err := json.Unmarshal(a.plan.Document, &document); err != nil {
+		return fmt.Errorf("reading plan %d: %w", a.plan.ID, err)
 	}
 	a.predicted, a.hours = document.Makespan, document.CoreHours
-	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.planned.ID,
+	a.say("plan %d: %s, %d cpus at most; %s and %s predicted", a.plan.ID,
 		fmt.Sprintf("%d pilot(s)", len(document.Pilots)), document.PeakCPUs, brief(document.Makespan),
 		priced(document.Cost))
 	labels := maps.Clone(in.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels["plan"] = fmt.Sprint(a.planned.ID)
+	labels["plan"] = fmt.Sprint(a.plan.ID)
 	in.Labels, in.Options.Clustering = labels, document.Clustering.String()
 	return nil
 }
@@ -141,7 +141,7 @@ func clusteringOf(c *cli.Context) string {
 // beside returns a view that shows the revisions of the plan, as they come, beside what another shows of the run. Of a
 // run without a plan it is the other.
 func (a *autoRun) beside(cl *api.Client, of progress.View) progress.View {
-	if a.planned.ID == 0 {
+	if a.plan.ID == 0 {
 		return of
 	}
 	return &revisionView{View: of, auto: a, cl: cl}
@@ -170,18 +170,18 @@ func (v *revisionView) Show(ctx context.Context, r corral.Run, now time.Time) {
 
 // news prints the revisions that were not printed yet.
 func (v *revisionView) news(ctx context.Context) {
-	all, err := v.cl.PlanRevisions(ctx, v.auto.planned.ID)
+	all, err := v.cl.PlanRevisions(ctx, v.auto.plan.ID)
 	if err == nil && len(all) > v.seen {
 		v.View.Close() // what it shows stays above
 		for _, rev := range all[v.seen:] {
-			v.auto.say("plan %d, revision %d: %s", rev.Plan, rev.Number, told(rev))
+			v.auto.say("plan %d, revision %d: %s", rev.Plan, rev.Number, revisionLine(rev))
 		}
 		v.seen = len(all)
 	}
 }
 
-// told is a revision in one line: what, and why.
-func told(r corral.Revision) string {
+// revisionLine is a revision in one line: what, and why.
+func revisionLine(r corral.Revision) string {
 	var what []string
 	if n := len(r.Added); n > 0 {
 		what = append(what, fmt.Sprintf("%d pilot(s) more", n))
@@ -194,11 +194,11 @@ func told(r corral.Revision) string {
 
 // compare puts what happened beside what was predicted. Both count from the plan's beginning.
 func (a *autoRun) compare(cl *api.Client, r corral.Run) {
-	if a.planned.ID == 0 || !r.State.Over() {
+	if a.plan.ID == 0 || !r.State.Over() {
 		return
 	}
-	took := corral.Seconds(r.EndedAt.Sub(a.planned.BeganAt))
-	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.planned.ID, brief(a.predicted), brief(took),
+	took := corral.Seconds(r.EndedAt.Sub(a.plan.BeganAt))
+	text := fmt.Sprintf("plan %d: %s predicted, %s taken (%+.0f %%)", a.plan.ID, brief(a.predicted), brief(took),
 		100*(float64(took)/float64(max(a.predicted, 1))-1))
 	if held, err := a.held(cl); err == nil {
 		text += fmt.Sprintf("; %.4g core-hours predicted, %.4g held", a.hours, held)
@@ -211,7 +211,7 @@ func (a *autoRun) held(cl *api.Client) (hours float64, err error) {
 	ctx := context.WithoutCancel(a.c.Context)
 	pilots, err := cl.Glideins(ctx, api.Filter{All: true})
 	for _, g := range pilots {
-		if g.Labels["plan"] != fmt.Sprint(a.planned.ID) {
+		if g.Labels["plan"] != fmt.Sprint(a.plan.ID) {
 			continue
 		}
 		for _, j := range g.Attempts {

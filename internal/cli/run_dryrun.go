@@ -70,11 +70,11 @@ func (v runVerbs) showDryRun(d api.DryRun) error {
 		v.say("%s on cluster %s, which has %d cpu(s) now: %d of %d task(s) would run%s, %d would be skipped",
 			workflow.Printable(d.Workflow), d.Cluster, d.CPUs, d.Run, len(d.Tasks), clustered, d.Skip)
 	}
-	return unfit(d)
+	return unfitError(d)
 }
 
-// unfit is the error about tasks that no worker could take: the first of them, and how many more there are.
-func unfit(d api.DryRun) error {
+// unfitError is the error about tasks that no worker could take: the first of them, and how many more there are.
+func unfitError(d api.DryRun) error {
 	var first *api.DryRunTask
 	more := -1
 	for i := range d.Tasks {
@@ -87,7 +87,7 @@ func unfit(d api.DryRun) error {
 	if first == nil {
 		return nil
 	}
-	return shown{corral.Errorf(corral.Unsatisfiable, "task %s %s%s", workflow.Printable(first.ID), first.Lack,
+	return printedError{corral.Errorf(corral.Unsatisfiable, "task %s %s%s", workflow.Printable(first.ID), first.Lack,
 		workflow.AndMore(more))}
 }
 

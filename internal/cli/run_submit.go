@@ -99,23 +99,23 @@ func (v runVerbs) newSubmission(c *cli.Context) (api.NewRun, error) {
 		return n, err
 	}
 	n.WorkflowName = w.Name
-	return n, handOver(c, &n, w)
+	return n, attachWorkflow(c, &n, w)
 }
 
-// sampled is how many tasks of a large array tell how long the request for all of them is.
-const sampled = 1000
+// sampleSize is how many tasks of a large array tell how long the request for all of them is.
+const sampleSize = 1000
 
 // checkRoom refuses an array that a request has no room for before the request is made, which takes a while. Entries
 // are counted as they are, though some of their characters take more room: what is refused here hardly ever fits, and
 // what is left for the client to refuse is little.
 func checkRoom(c *cli.Context, command array.Command, elements []array.Element) error {
-	if len(elements) <= sampled {
+	if len(elements) <= sampleSize {
 		return nil
 	}
 	entries, none := 0, ""
-	some := make([]array.Element, sampled)
+	some := make([]array.Element, sampleSize)
 	for i := range some {
-		some[i] = elements[i*len(elements)/sampled] // evenly: later numbers are longer
+		some[i] = elements[i*len(elements)/sampleSize] // evenly: later numbers are longer
 		if some[i].Entry != nil {
 			some[i].Entry = &none
 		}
@@ -130,10 +130,10 @@ func checkRoom(c *cli.Context, command array.Command, elements []array.Element) 
 		return err
 	}
 	var n api.NewRun
-	if err := handOver(c, &n, w); err != nil {
+	if err := attachWorkflow(c, &n, w); err != nil {
 		return err
 	}
-	size := len(n.Workflow)*len(elements)/sampled + entries
+	size := len(n.Workflow)*len(elements)/sampleSize + entries
 	if size <= api.MaxRunBody {
 		return nil
 	}
@@ -200,7 +200,7 @@ func checkStdin(command array.Command, elements []array.Element) error {
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(command.Dir, pattern)
 	}
-	for _, e := range elements[:min(len(elements), sampled)] {
+	for _, e := range elements[:min(len(elements), sampleSize)] {
 		file := strings.ReplaceAll(pattern, "%{TASK}", strconv.Itoa(e.Number))
 		info, err := os.Stat(file)
 		if err != nil {
@@ -253,7 +253,7 @@ func (v runVerbs) readLines(ctx context.Context, file string) (text []byte, err 
 	if err != nil {
 		return nil, corral.ErrorAt(corral.Invalid, "--each-line", "%w", err)
 	}
-	return withoutMark(text), nil
+	return trimBOM(text), nil
 }
 
 // retriesFlag says how often a failed task is tried again.

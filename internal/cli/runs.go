@@ -24,7 +24,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-var runs = noun[corral.RunID]{"run", numbered[corral.RunID], idsOfAll((*api.Client).Runs,
+var runs = noun[corral.RunID]{"run", idKey[corral.RunID], idsOfAll((*api.Client).Runs,
 	func(r corral.Run) corral.RunID { return r.ID })}
 
 func (v runVerbs) command() *cli.Command {
@@ -125,7 +125,7 @@ func (v runVerbs) cancel(c *cli.Context, cl *api.Client, id corral.RunID) error 
 		}
 		r, err := cl.CancelTasks(c.Context, id, c.Args().Tail()...)
 		if err != nil {
-			return about{fmt.Sprintf("/v1/runs/%d", id), err}
+			return objectError{fmt.Sprintf("/v1/runs/%d", id), err}
 		}
 		return runTable.show(v.printer, r)
 	}
@@ -135,7 +135,7 @@ func (v runVerbs) cancel(c *cli.Context, cl *api.Client, id corral.RunID) error 
 	}
 	if c.Bool("wait") {
 		if r, err = cl.WaitRun(c.Context, id, c.Duration("timeout")); err != nil {
-			return about{fmt.Sprintf("/v1/runs/%d", id), err}
+			return objectError{fmt.Sprintf("/v1/runs/%d", id), err}
 		}
 	}
 	return runTable.show(v.printer, r)
@@ -149,7 +149,7 @@ func (v runVerbs) retry(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	}
 	r, err := cl.RetryTasks(c.Context, id, c.Args().Tail()...)
 	if err != nil {
-		return about{fmt.Sprintf("/v1/runs/%d", id), err}
+		return objectError{fmt.Sprintf("/v1/runs/%d", id), err}
 	}
 	return runTable.show(v.printer, r)
 }
@@ -333,7 +333,7 @@ var taskTable = listing[api.Task]{
 		{"attempts", func(t api.Task) any { return t.Attempts }},
 		{"worker", func(t api.Task) any { return t.Worker }},
 		{"exit", func(t api.Task) any { return exitStatus(t) }},
-		{"took", func(t api.Task) any { return took(t) }},
+		{"took", func(t api.Task) any { return taskDuration(t) }},
 		{"reason", func(t api.Task) any { return cmp.Or(t.Reason, changedInputs(t)) }},
 	},
 }
@@ -357,8 +357,8 @@ func exitStatus(t api.Task) string {
 	return ""
 }
 
-// took is how long the last execution of a task ran, empty unless it is over.
-func took(t api.Task) string {
+// taskDuration is how long the last execution of a task ran, empty unless it is over.
+func taskDuration(t api.Task) string {
 	if t.EndedAt.IsZero() || t.StartedAt.IsZero() {
 		return ""
 	}

@@ -54,7 +54,7 @@ func (v runVerbs) list(c *cli.Context) error {
 	if !c.Bool("disk") {
 		return runTable.narrowed(filter).list(v.printer, runs)
 	}
-	kept := make([]keptRun, len(runs))
+	kept := make([]runWithDisk, len(runs))
 	for i, r := range runs {
 		kept[i].Run = r
 		if r.State == corral.RunDeleted {
@@ -64,25 +64,25 @@ func (v runVerbs) list(c *cli.Context) error {
 			return err
 		}
 	}
-	return keptRunTable().narrowed(filter).list(v.printer, kept)
+	return diskTable().narrowed(filter).list(v.printer, kept)
 }
 
-// A keptRun is a run with what its directory takes.
-type keptRun struct {
+// A runWithDisk is a run with what its directory takes.
+type runWithDisk struct {
 	corral.Run
 	Disk api.DiskUse `json:"disk"`
 }
 
-// keptRunTable is runTable with a column more.
-func keptRunTable() listing[keptRun] {
-	l := listing[keptRun]{
-		id: func(r keptRun) string { return runTable.id(r.Run) }, none: runTable.none,
-		owner: func(r keptRun) string { return r.Owner },
+// diskTable is runTable with a column more.
+func diskTable() listing[runWithDisk] {
+	l := listing[runWithDisk]{
+		id: func(r runWithDisk) string { return runTable.id(r.Run) }, none: runTable.none,
+		owner: func(r runWithDisk) string { return r.Owner },
 	}
 	for _, c := range runTable.columns {
-		l.columns = append(l.columns, column[keptRun]{c.name, func(r keptRun) any { return c.cell(r.Run) }})
+		l.columns = append(l.columns, column[runWithDisk]{c.name, func(r runWithDisk) any { return c.cell(r.Run) }})
 	}
-	disk := column[keptRun]{"disk", func(r keptRun) any { return plan.Bytes(float64(r.Disk.Bytes)) }}
+	disk := column[runWithDisk]{"disk", func(r runWithDisk) any { return plan.Bytes(float64(r.Disk.Bytes)) }}
 	l.columns = slices.Insert(l.columns, len(l.columns)-1, disk) // before the reason, which is long
 	return l
 }

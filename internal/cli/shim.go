@@ -68,7 +68,7 @@ func (v shimVerbs) make(c *cli.Context) error {
 	run, err := openRunOf(c, cl, f)
 	if err != nil {
 		// Where it is not known whether there is a run, the folder stays, with the key to ask again.
-		if made && !unsure(err) {
+		if made && !outcomeUnknown(err) {
 			_ = f.Remove() // what is left can be made again
 		}
 		return err
@@ -85,8 +85,8 @@ func (v shimVerbs) make(c *cli.Context) error {
 	return err
 }
 
-// unsure reports whether a run may have been made although there was an error. After a refusal there is none.
-func unsure(err error) bool {
+// outcomeUnknown reports whether a run may have been made although there was an error. After a refusal there is none.
+func outcomeUnknown(err error) bool {
 	kind := corral.KindOf(err)
 	return kind == corral.Unknown || kind == corral.Unavailable || kind == corral.Timeout
 }

@@ -80,7 +80,7 @@ func (v planVerbs) simulate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := playable(read, m.Problem, c.Args().First()); err != nil {
+	if err := checkBreaches(read, m.Problem, c.Args().First()); err != nil {
 		return err
 	}
 	m.Waits = waits
@@ -104,9 +104,9 @@ func (v planVerbs) simulate(c *cli.Context) error {
 		document.Cost.Unit), goal)
 }
 
-// playable refuses a plan that is not what it claims to be, as one that was changed by hand: what is made of it would
+// checkBreaches refuses a plan that is not what it claims to be, as one that was changed by hand: what is made of it would
 // be wrong. name is what the user calls it.
-func playable(read planRead, problem plan.Problem, name string) error {
+func checkBreaches(read planInput, problem plan.Problem, name string) error {
 	all := breachesOf(read, problem)
 	if len(all) == 0 {
 		return nil

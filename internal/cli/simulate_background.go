@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	mostLoad     = 2         // that --background lublin: takes: under more, queues only grow
-	mostMachine  = 1_000_000 // cpus that --cpus takes
+	maxLoad      = 2         // that --background lublin: takes: under more, queues only grow
+	maxMachine   = 1_000_000 // cpus that --cpus takes
 	modelledJobs = 10_000    // that are drawn: of the model's own load, three months
 )
 
@@ -48,8 +48,8 @@ func (v planVerbs) readBackground(c *cli.Context, document *plan.Plan) (*monteca
 	case !m.Policy.Valid():
 		return nil, corral.ErrorAt(corral.Invalid, "--queue-policy", "%.40q is none of fcfs, easy and conservative",
 			m.Policy)
-	case c.IsSet("cpus") && (m.Processors < 1 || m.Processors > mostMachine):
-		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not between 1 and %d", m.Processors, mostMachine)
+	case c.IsSet("cpus") && (m.Processors < 1 || m.Processors > maxMachine):
+		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not between 1 and %d", m.Processors, maxMachine)
 	}
 	trace, err := backgroundOf(c, what, &m)
 	if err != nil {
@@ -80,9 +80,9 @@ func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trac
 			load /= 100
 		}
 		switch {
-		case err != nil || math.IsNaN(load) || load <= 0 || load > mostLoad:
+		case err != nil || math.IsNaN(load) || load <= 0 || load > maxLoad:
 			return nil, corral.ErrorAt(corral.Invalid, "--background",
-				"%.40q is not a load above 0, of at most %d, such as 0.7", text, mostLoad)
+				"%.40q is not a load above 0, of at most %d, such as 0.7", text, maxLoad)
 		case m.Processors == 0:
 			return nil, corral.ErrorAt(corral.Invalid, "--cpus",
 				"it says for how many cpus jobs are drawn, and is missing")
@@ -100,7 +100,7 @@ func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trac
 	}
 	if m.Processors == 0 {
 		n, ok := trace.Header.Machine()
-		if !ok || n > mostMachine {
+		if !ok || n > maxMachine {
 			return nil, corral.ErrorAt(corral.Invalid, "--cpus",
 				"it is missing, and %s does not say how many cpus its machine had", what)
 		}

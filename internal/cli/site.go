@@ -17,7 +17,7 @@ import (
 	"github.com/corral-pilot/corral/credential"
 )
 
-var sites = noun[string]{name: "site", key: named}
+var sites = noun[string]{name: "site", key: nameKey}
 
 // siteVerbs are the verbs on sites.
 type siteVerbs struct{ *printer }
@@ -66,7 +66,7 @@ func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteS
 	id := fmt.Sprint(s.ID)
 	s, err := cl.WaitSite(c.Context, id, string(until), c.Duration("timeout"))
 	if err != nil {
-		return s, about{"/v1/sites/" + id, err}
+		return s, objectError{"/v1/sites/" + id, err}
 	}
 	return s, nil
 }
@@ -262,7 +262,7 @@ var entryTable = listing[corral.Entry]{
 	id:   func(e corral.Entry) string { return strconv.FormatInt(e.ID, 10) },
 	none: "nothing happened yet",
 	columns: []column[corral.Entry]{
-		{"at", func(e corral.Entry) any { return instant(e.At) }},
+		{"at", func(e corral.Entry) any { return whenExactly(e.At) }},
 		{"object", func(e corral.Entry) any { return fmt.Sprintf("%s %d", e.Object, e.Of) }},
 		{"event", func(e corral.Entry) any { return e.Event }},
 		{"state", func(e corral.Entry) any { return e.To }},

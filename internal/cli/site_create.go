@@ -62,13 +62,13 @@ func siteFlags() []cli.Flag {
 // batchFlags are the options of a batch system, which sites and glideins have.
 func batchFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "queue", Usage: "`QUEUE` of the batch system" + calledThere("queue")},
-		&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge" + calledThere("account")},
-		&cli.StringFlag{Name: "qos", Usage: "quality of service `QOS` of the batch system" + calledThere("qos")},
+		&cli.StringFlag{Name: "queue", Usage: "`QUEUE` of the batch system" + nativeNames("queue")},
+		&cli.StringFlag{Name: "account", Usage: "`ACCOUNT` to charge" + nativeNames("account")},
+		&cli.StringFlag{Name: "qos", Usage: "quality of service `QOS` of the batch system" + nativeNames("qos")},
 		&cli.StringFlag{Name: "constraint",
-			Usage: "only nodes with these `FEATURES`, as the batch system writes them" + calledThere("constraint")},
+			Usage: "only nodes with these `FEATURES`, as the batch system writes them" + nativeNames("constraint")},
 		&cli.StringSliceFlag{Name: "site-opt",
-			Usage: "`LINE` for the batch system, as it is; may be repeated" + calledThere("site_options")},
+			Usage: "`LINE` for the batch system, as it is; may be repeated" + nativeNames("site_options")},
 	}
 }
 
@@ -81,8 +81,8 @@ func batchHelp() string {
 	return strings.Join(words, "; or ")
 }
 
-// calledThere says what the batch systems call an option that they have.
-func calledThere(option string) string {
+// nativeNames says what the batch systems call an option that they have.
+func nativeNames(option string) string {
 	var words []string
 	for _, b := range corral.BatchSystems {
 		if word := b.Options[option]; word != "" {
@@ -206,8 +206,8 @@ func parseSite(name string, b []byte) (n api.NewSite, err error) {
 		return api.NewSite{}, err
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[api.NewSite]()) {
-		if at := madeInto(b, field); at != nil {
-			return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", wanted(at, field.Type.Kind()))
+		if at := mistyped(b, field); at != nil {
+			return api.NewSite{}, corral.ErrorAt(corral.Invalid, name, "%s", wantedType(at, field.Type.Kind()))
 		}
 	}
 	return n, nil
@@ -216,7 +216,7 @@ func parseSite(name string, b []byte) (n api.NewSite, err error) {
 // parseYAML reads a file, called name in messages, into what it is to be, of which it holds one, and returns what it
 // has without a mark at its beginning.
 func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
-	b = withoutMark(b)
+	b = trimBOM(b)
 	for _, t := range lexer.Tokenize(string(b)) { // a few, one within the other, stand for more than a memory holds
 		if t.Type == token.AliasType {
 			return nil, corral.ErrorAt(corral.Invalid, name,
@@ -225,7 +225,7 @@ func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
 	}
 	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
 	if err := documents.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		return nil, corral.ErrorAt(corral.Invalid, name, "%s", inWords(err))
+		return nil, corral.ErrorAt(corral.Invalid, name, "%s", yamlProblem(err))
 	}
 	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return nil, corral.ErrorAt(corral.Invalid, name, "holds more than one %s", what)
@@ -233,24 +233,24 @@ func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
 	return b, nil
 }
 
-// inWords is what is wrong with a file, and where, without the names of Go types.
-func inWords(err error) string {
+// yamlProblem is what is wrong with a file, and where, without the names of Go types.
+func yamlProblem(err error) string {
 	var other *yaml.TypeError
 	var big *yaml.OverflowError
 	var shape *yaml.UnexpectedNodeTypeError
 	switch {
 	case errors.As(err, &other):
-		return wanted(other.Token, other.DstType.Kind())
+		return wantedType(other.Token, other.DstType.Kind())
 	case errors.As(err, &big):
-		return wanted(big.Token, big.DstType.Kind())
+		return wantedType(big.Token, big.DstType.Kind())
 	case errors.As(err, &shape) && shape.Expected == ast.SequenceType:
-		return wanted(shape.Token, reflect.Slice)
+		return wantedType(shape.Token, reflect.Slice)
 	}
 	return yaml.FormatError(err, false, false)
 }
 
-// wanted says what belongs into the place of a token.
-func wanted(at *token.Token, kind reflect.Kind) string {
+// wantedType says what belongs into the place of a token.
+func wantedType(at *token.Token, kind reflect.Kind) string {
 	what := map[reflect.Kind]string{
 		reflect.String: "text: put it in quotes", reflect.Bool: "true or false", reflect.Int: "a whole number",
 		reflect.Slice: "a list",
@@ -258,9 +258,9 @@ func wanted(at *token.Token, kind reflect.Kind) string {
 	return fmt.Sprintf("[%d:%d] want %s", at.Position.Line, at.Position.Column, what)
 }
 
-// madeInto returns the value of a field if the decoder has made something else of it: 2 of 2.5, and of an account 0123
+// mistyped returns the value of a field if the decoder has made something else of it: 2 of 2.5, and of an account 0123
 // the account 83. One that is as it stands there, or does not, is nil.
-func madeInto(b []byte, field reflect.StructField) *token.Token {
+func mistyped(b []byte, field reflect.StructField) *token.Token {
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	path, err := yaml.PathString("$." + name)
 	if name == "" || err != nil {

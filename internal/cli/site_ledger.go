@@ -28,8 +28,8 @@ var ledgerTable = listing[api.Ledger]{
 		{"billing", func(l api.Ledger) any { return l.Billing }},
 		{"balance", func(l api.Ledger) any { return limitedTo(l.Balance, l.Unit) }},
 		{"reserved", func(l api.Ledger) any { return priced(cost.Amount{Money: l.Reserved, Unit: l.Unit}) }},
-		{"billed", func(l api.Ledger) any { return spent(l.Billed, l.BilledHours, l.Unit) }},
-		{"used", func(l api.Ledger) any { return spent(l.Used, l.UsedHours, l.Unit) }},
+		{"billed", func(l api.Ledger) any { return spentText(l.Billed, l.BilledHours, l.Unit) }},
+		{"used", func(l api.Ledger) any { return spentText(l.Used, l.UsedHours, l.Unit) }},
 		{"left", func(l api.Ledger) any { return limitedTo(l.Left, l.Unit) }},
 	},
 }
@@ -41,8 +41,8 @@ func ledgerLines(unit cost.Unit) listing[cost.Line] {
 		columns: []column[cost.Line]{
 			{"plan", func(l cost.Line) any { return l.Plan }},
 			{"reserved", func(l cost.Line) any { return priced(cost.Amount{Money: l.Reserved, Unit: unit}) }},
-			{"billed", func(l cost.Line) any { return spent(l.Billed, l.BilledHours, unit) }},
-			{"used", func(l cost.Line) any { return spent(l.Used, l.UsedHours, unit) }},
+			{"billed", func(l cost.Line) any { return spentText(l.Billed, l.BilledHours, unit) }},
+			{"used", func(l cost.Line) any { return spentText(l.Used, l.UsedHours, unit) }},
 		},
 	}
 }
@@ -55,8 +55,8 @@ func limitedTo(m *cost.Money, unit cost.Unit) string {
 	return priced(cost.Amount{Money: *m, Unit: unit})
 }
 
-// spent is money with the cpu-hours that it was for, unless these are what it counts.
-func spent(m cost.Money, hours float64, unit cost.Unit) string {
+// spentText is money with the cpu-hours that it was for, unless these are what it counts.
+func spentText(m cost.Money, hours float64, unit cost.Unit) string {
 	text := priced(cost.Amount{Money: m, Unit: unit})
 	if unit == cost.CPUHours {
 		return text

@@ -60,7 +60,7 @@ func (v siteVerbs) orphans(c *cli.Context) error {
 	}
 	var found []siteOrphan
 	for _, name := range names {
-		some, failed := ofSite(c, cl, name, in)
+		some, failed := siteOrphans(c, cl, name, in)
 		for _, o := range some {
 			found = append(found, siteOrphan{name, o})
 		}
@@ -69,8 +69,8 @@ func (v siteVerbs) orphans(c *cli.Context) error {
 	return cmp.Or(orphanTable.list(v.printer, found), err)
 }
 
-// ofSite asks about the orphans of one site, and has done with them what was asked.
-func ofSite(c *cli.Context, cl *api.Client, site string, in api.SettleOrphans) ([]api.Orphan, error) {
+// siteOrphans asks about the orphans of one site, and has done with them what was asked.
+func siteOrphans(c *cli.Context, cl *api.Client, site string, in api.SettleOrphans) ([]api.Orphan, error) {
 	if in.Do == "" {
 		return cl.Orphans(c.Context, site)
 	}

@@ -34,7 +34,7 @@ func (v siteVerbs) probe(c *cli.Context, cl *api.Client, ref string) error {
 	if err := v.showProbe(probe); err != nil || probe.Network == nil || probe.Network.Broker != "" {
 		return err
 	}
-	return shown{corral.Errorf(corral.Unsatisfiable, "site %s: %s", probe.Site, probe.Network)}
+	return printedError{corral.Errorf(corral.Unsatisfiable, "site %s: %s", probe.Site, probe.Network)}
 }
 
 // showProbe prints a probe, and for people the queues and the network below it.
@@ -61,7 +61,7 @@ var probeTable = listing[api.Probe]{
 		{"site", func(n api.Probe) any { return n.Site }},
 		{"platform", func(n api.Probe) any { return platform(n.Platform) }},
 		{"batch", func(n api.Probe) any { return n.Facts.Batch }},
-		{"jobs of a user", func(n api.Probe) any { return atMost(n.Facts) }},
+		{"jobs of a user", func(n api.Probe) any { return jobLimits(n.Facts) }},
 		{"free", func(n api.Probe) any {
 			if n.Facts.FreeMiB < 0 {
 				return "not known"
@@ -88,15 +88,15 @@ var probeTable = listing[api.Probe]{
 			}
 			return strings.Join(said, "; ")
 		}},
-		{"nodes see the root", func(n api.Probe) any { return measured(n.Facts.Shared) }},
-		{"nodes reach corrald", func(n api.Probe) any { return measured(n.Facts.Outbound) }},
+		{"nodes see the root", func(n api.Probe) any { return yesNoUnknown(n.Facts.Shared) }},
+		{"nodes reach corrald", func(n api.Probe) any { return yesNoUnknown(n.Facts.Outbound) }},
 		{"a node", func(n api.Probe) any { return n.Facts.Node }},
 		{"not known", func(n api.Probe) any { return strings.Join(n.Facts.Notes, "; ") }},
 	},
 }
 
-// atMost is how many jobs the batch system lets a user have.
-func atMost(f corral.SiteFacts) string {
+// jobLimits is how many jobs the batch system lets a user have.
+func jobLimits(f corral.SiteFacts) string {
 	var limits []string
 	for _, l := range []struct {
 		n    int
@@ -109,8 +109,8 @@ func atMost(f corral.SiteFacts) string {
 	return strings.Join(limits, ", ")
 }
 
-// measured is the answer to a question that only a job on a node could answer.
-func measured(found *bool) string {
+// yesNoUnknown is the answer to a question that only a job on a node could answer.
+func yesNoUnknown(found *bool) string {
 	switch {
 	case found == nil:
 		return "not measured"

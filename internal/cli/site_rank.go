@@ -88,8 +88,8 @@ func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []forecas
 	return all, nil
 }
 
-// mostRuns is of how many of the latest runs it is read what their tasks took where.
-const mostRuns = 20
+// maxLearnedRuns is of how many of the latest runs it is read what their tasks took where.
+const maxLearnedRuns = 20
 
 // learnedSpeeds says how fast sites are beside each other, by the tasks of the latest runs of a workflow of which kinds
 // have run at several of them: those of another workflow may do something else under the same name. A run of which no
@@ -103,7 +103,7 @@ func learnedSpeeds(c *cli.Context, cl *api.Client, workflow string) (profile.Spe
 		return r.Workflow != workflow || !r.State.Over() || r.Tasks.Done == 0
 	})
 	var merged *profile.Profile
-	for _, r := range runs[max(0, len(runs)-mostRuns):] {
+	for _, r := range runs[max(0, len(runs)-maxLearnedRuns):] {
 		text, err := cl.RunProfile(c.Context, r.ID)
 		if err != nil {
 			continue

@@ -34,9 +34,9 @@ func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue
 		held += j.Processors
 	}
 	v.say("%s, queue %s: %d of %s in use; in line: %s; not counted: %s that wait for something else", ref, b.Queue,
-		held, counted(b.Processors, "cpu"), counted(len(b.Waiting), "job"), counted(b.Ineligible, "job"))
+		held, plural(b.Processors, "cpu"), plural(len(b.Waiting), "job"), plural(b.Ineligible, "job"))
 	if b.Hidden > 0 {
-		v.say("%s in use by jobs that are not shown: for how long nobody knows", counted(b.Hidden, "cpu"))
+		v.say("%s in use by jobs that are not shown: for how long nobody knows", plural(b.Hidden, "cpu"))
 	}
 	v.say("cpus are counted, not nodes and memory: a start may be later where they are scattered")
 	for _, note := range b.Notes {
@@ -45,8 +45,8 @@ func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue
 	return queue.Of(b), nil
 }
 
-// limits are those of the queue that is looked at, as far as they are known.
-func limits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, error) {
+// queueLimits are those of the queue that is looked at, as far as they are known.
+func queueLimits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, error) {
 	site, err := cl.Site(c.Context, ref)
 	if err != nil {
 		return corral.SiteQueue{}, err
@@ -58,7 +58,7 @@ func limits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, error
 // liveSlots returns what a real site has room for, with times from now on. None is longer than the queue lets a job be,
 // and no task is wider than a node.
 func (v slotVerbs) liveSlots(c *cli.Context, cl *api.Client, ref string) (slot.Source, error) {
-	limit, err := limits(c, cl, ref)
+	limit, err := queueLimits(c, cl, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -100,9 +100,9 @@ func (v siteVerbs) slotsCommand() *cli.Command {
 	}, siteQueueFlag(), &cli.BoolFlag{Name: "csv", Usage: "print them as a file of slots"})
 }
 
-// allowed refuses a pilot that the queue never starts, as far as its limits are known.
-func allowed(c *cli.Context, cl *api.Client, ref string) error {
-	limit, err := limits(c, cl, ref)
+// checkQueueLimits refuses a pilot that the queue never starts, as far as its limits are known.
+func checkQueueLimits(c *cli.Context, cl *api.Client, ref string) error {
+	limit, err := queueLimits(c, cl, ref)
 	switch most := time.Duration(limit.MaxWalltime); {
 	case err != nil:
 		return err
@@ -145,7 +145,7 @@ func (v siteVerbs) priceCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
-		if err := allowed(c, cl, ref); err != nil {
+		if err := checkQueueLimits(c, cl, ref); err != nil {
 			return err
 		}
 		q, err := slotVerbs{v.printer}.readQueue(c, cl, ref)
@@ -166,7 +166,7 @@ func (v siteVerbs) priceCommand() *cli.Command {
 					"jobs that run hold too many cpus then: without --start it is said when they do not")
 			}
 			all = []slot.Slot{one}
-		} else if all = site.Some(q.Now()+from, length.Truncate(time.Second), hosts*cpus, mostQuotes); len(all) == 0 {
+		} else if all = site.Some(q.Now()+from, length.Truncate(time.Second), hosts*cpus, maxQuotes); len(all) == 0 {
 			return corral.Errorf(corral.Unsatisfiable, "the queue never has %d cpus for %s", hosts*cpus, length)
 		}
 		return quoteTable.list(v.printer, quotes(all, q.Now(), now))
@@ -179,11 +179,11 @@ func (v siteVerbs) priceCommand() *cli.Command {
 	)
 }
 
-// mostQuotes is how many starts are priced: each takes a plan of the whole queue.
-const mostQuotes = 50
+// maxQuotes is how many starts are priced: each takes a plan of the whole queue.
+const maxQuotes = 50
 
-// farthest is how far ahead a time may be.
-const farthest = 10 * 366 * 24 * time.Hour
+// maxAhead is how far ahead a time may be.
+const maxAhead = 10 * 366 * 24 * time.Hour
 
 // fromNow reads a time, or how long it is until then, and returns the latter, in whole seconds; empty: now.
 func fromNow(flag, text string, now time.Time) (time.Duration, error) {
@@ -199,7 +199,7 @@ func fromNow(flag, text string, now time.Time) (time.Duration, error) {
 		}
 		d = at.Sub(now)
 	}
-	if d = d.Truncate(time.Second); d < 0 || d > farthest {
+	if d = d.Truncate(time.Second); d < 0 || d > maxAhead {
 		return 0, corral.ErrorAt(corral.Invalid, flag, "%s is not within ten years from now", text)
 	}
 	return d, nil

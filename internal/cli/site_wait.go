@@ -15,8 +15,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 )
 
-// An odd is how probable it is that a pilot of a shape, submitted now, starts within some time.
-type odd struct {
+// An startOdds is how probable it is that a pilot of a shape, submitted now, starts within some time.
+type startOdds struct {
 	Site     string         `json:"site"`
 	Queue    string         `json:"queue,omitempty"` // empty: any
 	Hosts    int            `json:"hosts"`
@@ -33,7 +33,7 @@ type odd struct {
 // waitCommand says how probable it is that a pilot starts in time, by the waits that were seen at a site.
 func (v siteVerbs) waitCommand() *cli.Command {
 	return sites.verb("wait", func(c *cli.Context, cl *api.Client, ref string) error {
-		asked := odd{Site: ref, Queue: c.String("queue"), Hosts: c.Int("hosts"), CPUs: c.Int("cpus"),
+		asked := startOdds{Site: ref, Queue: c.String("queue"), Hosts: c.Int("hosts"), CPUs: c.Int("cpus"),
 			Walltime: corral.Seconds(c.Duration("walltime"))}
 		within, err := asked.spans(c.String("by"), time.Now())
 		if err != nil {
@@ -54,7 +54,7 @@ func (v siteVerbs) waitCommand() *cli.Command {
 }
 
 // spans are the times within which it is asked whether the pilot starts.
-func (o odd) spans(by string, now time.Time) ([]time.Duration, error) {
+func (o startOdds) spans(by string, now time.Time) ([]time.Duration, error) {
 	switch {
 	case o.Hosts < 1 || o.CPUs < 1 || o.Hosts > math.MaxInt32/o.CPUs:
 		return nil, corral.ErrorAt(corral.Invalid, "--hosts", "%d hosts of %d cpus are no pilot", o.Hosts, o.CPUs)
@@ -72,7 +72,7 @@ func (o odd) spans(by string, now time.Time) ([]time.Duration, error) {
 }
 
 // at predicts for each time, by the waits in the queue that is asked about.
-func (o odd) at(within []time.Duration, waits []corral.Wait, now time.Time) (all []odd) {
+func (o startOdds) at(within []time.Duration, waits []corral.Wait, now time.Time) (all []startOdds) {
 	waits = queueing.In(o.Queue, waits)
 	p := queueing.NewPredictor(waits, now)
 	for _, d := range within {
@@ -84,32 +84,32 @@ func (o odd) at(within []time.Duration, waits []corral.Wait, now time.Time) (all
 	return all
 }
 
-// few is of how many waits an estimate is hardly one.
-const few = 10
+// fewWaits is of how many waits an estimate is hardly one.
+const fewWaits = 10
 
-var oddsTable = listing[odd]{
-	id: func(o odd) string { return fmt.Sprint(o.Within) },
-	columns: []column[odd]{
-		{"hosts×cpus", func(o odd) any { return fmt.Sprintf("%d×%d", o.Hosts, o.CPUs) }},
-		{"walltime", func(o odd) any { return short(o.Walltime.String()) }},
-		{"starts within", func(o odd) any { return short(o.Within.String()) }},
-		{"probably", func(o odd) any {
+var oddsTable = listing[startOdds]{
+	id: func(o startOdds) string { return fmt.Sprint(o.Within) },
+	columns: []column[startOdds]{
+		{"hosts×cpus", func(o startOdds) any { return fmt.Sprintf("%d×%d", o.Hosts, o.CPUs) }},
+		{"walltime", func(o startOdds) any { return short(o.Walltime.String()) }},
+		{"starts within", func(o startOdds) any { return short(o.Within.String()) }},
+		{"probably", func(o startOdds) any {
 			if !o.Known {
 				return "not known"
 			}
-			if o.Waits < few {
+			if o.Waits < fewWaits {
 				return percent(o.Estimate) + " (few waits)"
 			}
 			return percent(o.Estimate)
 		}},
-		{"at least", func(o odd) any {
+		{"at least", func(o startOdds) any {
 			if o.Bound == 0 {
 				return "not known"
 			}
 			return percent(o.Bound)
 		}},
-		{"by waits", func(o odd) any { return o.Waits }},
-		{"like it", func(o odd) any { return o.Likes }},
+		{"by waits", func(o startOdds) any { return o.Waits }},
+		{"like it", func(o startOdds) any { return o.Likes }},
 	},
 }
 

@@ -147,9 +147,9 @@ func (v slotVerbs) simulatedSource(c *cli.Context, what string) ([]slot.Source, 
 	case !m.Policy.Valid():
 		return nil, nil, corral.ErrorAt(corral.Invalid, "--queue-policy",
 			"%.40q is none of fcfs, easy and conservative", m.Policy)
-	case c.IsSet("cpus") && (m.Processors < 1 || m.Processors > mostMachine):
+	case c.IsSet("cpus") && (m.Processors < 1 || m.Processors > maxMachine):
 		return nil, nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not between 1 and %d", m.Processors,
-			mostMachine)
+			maxMachine)
 	case at < 0:
 		return nil, nil, corral.ErrorAt(corral.Invalid, "--at", "%s is before the first job came", at)
 	}

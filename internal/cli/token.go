@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-var tokens = noun[corral.TokenID]{name: "token", key: numbered[corral.TokenID]}
+var tokens = noun[corral.TokenID]{name: "token", key: idKey[corral.TokenID]}
 
 // tokenVerbs are the verbs on tokens.
 type tokenVerbs struct{ *printer }

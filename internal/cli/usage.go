@@ -82,14 +82,14 @@ func usageColumns(by []string) []column[api.UsageRow] {
 		{"idle", func(h api.UsageHours) float64 { return h.Idle }},
 		{"lost", func(h api.UsageHours) float64 { return h.Lost }},
 	} {
-		cell := func(r api.UsageRow) any { return hours(c.of(r.UsageHours)) }
+		cell := func(r api.UsageRow) any { return hoursText(c.of(r.UsageHours)) }
 		columns = append(columns, column[api.UsageRow]{c.name, cell})
 	}
 	return columns
 }
 
-// hours prints core-hours to the hundredth, fewer than one to three digits.
-func hours(h float64) string {
+// hoursText prints core-hours to the hundredth, fewer than one to three digits.
+func hoursText(h float64) string {
 	if h < 1 {
 		return strconv.FormatFloat(h, 'g', 3, 64)
 	}
@@ -99,7 +99,7 @@ func hours(h float64) string {
 // showUsage prints a line for each row, and for people their sum.
 func (p *printer) showUsage(u api.Usage) error {
 	l := listing[api.UsageRow]{
-		id:      func(r api.UsageRow) string { return strings.Join(keyOf(r, u.By, "-"), " ") },
+		id:      func(r api.UsageRow) string { return strings.Join(usageKey(r, u.By, "-"), " ") },
 		columns: usageColumns(u.By),
 		none:    "no pilot held anything in that time",
 	}
@@ -113,13 +113,13 @@ func (p *printer) showUsage(u api.Usage) error {
 		return err
 	}
 	h := u.Total.UsageHours
-	p.say("%s core-hours allocated: %s used, %s idle, %s lost", hours(h.Allocated), hours(h.Used), hours(h.Idle),
-		hours(h.Lost))
+	p.say("%s core-hours allocated: %s used, %s idle, %s lost", hoursText(h.Allocated), hoursText(h.Used), hoursText(h.Idle),
+		hoursText(h.Lost))
 	return nil
 }
 
-// keyOf is what a row is grouped by; none stands for what it has none of.
-func keyOf(r api.UsageRow, by []string, none string) []string {
+// usageKey is what a row is grouped by; none stands for what it has none of.
+func usageKey(r api.UsageRow, by []string, none string) []string {
 	of := map[string]string{"user": r.User, "site": r.Site, "workflow": r.Workflow}
 	var fields []string
 	for _, name := range by {
@@ -137,7 +137,7 @@ func writeUsage(w io.Writer, u api.Usage) error {
 	exact := func(h float64) string { return strconv.FormatFloat(h, 'f', -1, 64) }
 	for _, r := range u.Items {
 		h := []string{exact(r.Allocated), exact(r.Used), exact(r.Idle), exact(r.Lost)}
-		lines = append(lines, append(keyOf(r, u.By, ""), h...))
+		lines = append(lines, append(usageKey(r, u.By, ""), h...))
 	}
 	return out.WriteAll(lines)
 }

@@ -43,11 +43,11 @@ func idsOfAll[K, T any](
 	}
 }
 
-// named is the key of nouns with names. An id is one too: corrald takes either.
-func named(_, argument string) (string, error) { return argument, nil }
+// nameKey is the key of nouns with names. An id is one too: corrald takes either.
+func nameKey(_, argument string) (string, error) { return argument, nil }
 
-// numbered is the key of nouns that have ids only.
-func numbered[T ~int64](noun, argument string) (T, error) {
+// idKey is the key of nouns that have ids only.
+func idKey[T ~int64](noun, argument string) (T, error) {
 	n, err := strconv.ParseInt(argument, 10, 64)
 	if err != nil || n < 1 {
 		return 0, corral.ErrorAt(corral.Invalid, noun, "%q is not an id: want a number such as 7", argument)
@@ -106,14 +106,14 @@ func creating[In, Out any](
 	}
 }
 
-// decided is how long the creation of something that goes on by itself outlasts an interrupt.
-const decided = 10 * time.Second
+// creationGrace is how long the creation of something that goes on by itself outlasts an interrupt.
+const creationGrace = 10 * time.Second
 
 // outlasting returns a context that ends a while after its parent. Who was interrupted before the answer came would
 // know of nothing to tell of, or to cancel.
 func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(decided, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(creationGrace, cancel) })
 	return lasting, func() { stop(); cancel() }
 }
 

@@ -19,8 +19,8 @@ func TestOutlastingEndsAWhileAfterItsParent(t *testing.T) {
 			t.Error("it has ended with its parent")
 		}
 		<-ctx.Done()
-		if d := time.Since(began); d != decided {
-			t.Errorf("it ended %s after its parent, not %s", d, decided)
+		if d := time.Since(began); d != creationGrace {
+			t.Errorf("it ended %s after its parent, not %s", d, creationGrace)
 		}
 	})
 }

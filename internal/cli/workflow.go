@@ -199,7 +199,7 @@ func (v workflowVerbs) validate(c *cli.Context) error {
 	if v.format != formTable {
 		err := v.encode(soundWorkflow{file, len(w.Tasks), unheeded == nil, shownWarnings(warnings)})
 		if err == nil && unheeded != nil {
-			err = shown{unheeded}
+			err = printedError{unheeded}
 		}
 		return err
 	}
