@@ -1,11 +1,11 @@
 package cli
 
-// A command line becomes an exit code in run. The words are first sorted (args.go), since package cli wants them in one
-// order only; then package cli parses flags, and the action of the command does the work. What goes wrong anywhere is
-// one error value: run prints it, and its kind is the exit code, by the table in package api.
+// run turns a command line into an exit code. It first sorts the words (line.go), because package cli accepts them in
+// one order only; then package cli parses flags, and the action of the command does the work. Every failure is one
+// error value: run prints it, and its kind determines the exit code by the table in package api.
 //
-// Commands are literals of cli.Command in the file of their noun. They hold flags and an action; what their help says
-// is in help.txt, which finish joins with them.
+// Commands are literals of cli.Command in the file of their noun. They hold flags and an action; finish adds their help
+// (help.go).
 
 import (
 	"cmp"
@@ -26,22 +26,22 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// stdio is where a command reads and writes.
+// stdio holds the streams that a command reads and writes.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// signalError is why a context ended: a signal came.
+// A signalError is the cause of a context that a signal ended.
 type signalError syscall.Signal
 
 func (s signalError) Error() string { return syscall.Signal(s).String() }
 
-// exitCode is what shells report of a program that the signal ended: 130 or 143.
+// exitCode returns the code that shells report for a program ended by the signal: 130 or 143.
 func (s signalError) exitCode() int { return 128 + int(s) }
 
-// run runs one command line and returns its exit code. A ctx that ends with a signalled cause interrupts it, and then
-// the exit code is that of the signal, whatever the command made of its end.
+// run runs one command line and returns its exit code. A ctx that ends with a signalError as its cause interrupts the
+// command; the exit code is then that of the signal, whatever the command returned.
 func run(ctx context.Context, args []string, std stdio) int {
 	out := &stream{Writer: std.out}
 	std.out = out
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 	if err == nil {
 		return 0
 	}
-	if end, ok := errors.AsType[taskExit](err); ok { // what it told is said, and signals were for the task
+	if end, ok := errors.AsType[taskExit](err); ok { // its report is printed, and signals were for the task
 		return end.exitCode()
 	}
 	var s signalError
@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 	return api.ExitCode(err)
 }
 
-// runLine does what a command line says.
+// runLine runs the command that a command line names.
 func runLine(ctx context.Context, app *cli.App, args []string, p *printer) error {
 	if len(args) > 1 && args[1] == completeWord {
 		complete(ctx, app, args[2:], p.out)
@@ -83,8 +83,8 @@ func runLine(ctx context.Context, app *cli.App, args []string, p *printer) error
 	return app.RunContext(ctx, append([]string{app.Name}, l.arguments()...))
 }
 
-// newApp builds the tree of commands. It is built for every command line, because package cli keeps the values of flags
-// in it. Help and errors of package cli are switched off: both are ours.
+// newApp builds the tree of commands. Every command line gets a new tree, because package cli stores the values of
+// flags in it. The help and the errors of package cli are switched off: we print our own.
 func newApp(p *printer) *cli.App {
 	app := &cli.App{
 		Name:            "corral",
@@ -119,7 +119,7 @@ func newApp(p *printer) *cli.App {
 	return app
 }
 
-// globalFlags are the flags of every command, which may be given before its name or after it.
+// globalFlags returns the flags that every command accepts, before its name or after it.
 func globalFlags() []cli.Flag {
 	return append(connectionFlags(),
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table",
@@ -128,7 +128,7 @@ func globalFlags() []cli.Flag {
 	)
 }
 
-// finish gives a command what all commands have: its help, usage errors of our kind, a check of its words, and for a
+// finish adds to a command what all commands have: help, usage errors of our kind, a check of its arguments, and for a
 // noun the answer to a missing verb.
 func finish(app *cli.App, c *cli.Command, parent string) {
 	name := parent + " " + c.Name
@@ -138,14 +138,14 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 	if len(c.Subcommands) == 0 {
 		act := c.Action
 		c.Action = func(ctx *cli.Context) error {
-			if err := checkLine(ctx); err != nil { // not in Before: what a flag says of its own value comes first
+			if err := checkLine(ctx); err != nil { // not in Before: errors about the values of flags come first
 				return err
 			}
 			return act(ctx)
 		}
 		return
 	}
-	act := c.Action // of plan, which is a verb as well as a noun
+	act := c.Action // plan is a verb as well as a noun
 	c.Action = func(ctx *cli.Context) error {
 		slip := ctx.NArg() > 1 && input.Nearest(namesIn(c.Subcommands), ctx.Args().First()) != ""
 		if act == nil || ctx.NArg() == 0 && ctx.NumFlags() == 0 || slip {
@@ -161,23 +161,23 @@ func finish(app *cli.App, c *cli.Command, parent string) {
 	}
 }
 
-// How package flag says what is wrong with a flag.
+// The messages of package flag about a wrong flag.
 var (
 	badValue  = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `)
 	noSuchOne = regexp.MustCompile(`(?s)^flag provided but not defined: -(.+)$`)
 )
 
-// typedWords is the metadatum of the program that has the words of the command line.
+// typedWords is the key in the app's metadata under which the words of the command line are stored.
 const typedWords = "typed"
 
-// usageError makes an error of package flag, about a flag that is not known or whose value cannot be read, one of kind
-// Invalid, in our words. A likely slip gets the right name as advice.
+// usageError turns an error of package flag, about an unknown flag or an unreadable value, into one of kind Invalid in
+// our words. It suggests the right name for a likely typing error.
 func usageError(c *cli.Context, err error, _ bool) error {
 	if m := noSuchOne.FindStringSubmatch(err.Error()); m != nil {
 		err = fmt.Errorf("there is no flag %s", writtenFlag(c, m[1]))
 		var known []string
 		for _, f := range slices.Concat(c.Command.Flags, c.App.Flags) {
-			if name := f.Names()[0]; len(name) > 1 { // every other letter is near one
+			if name := f.Names()[0]; len(name) > 1 { // every letter is similar to a one-letter flag
 				known = append(known, name)
 			}
 		}
@@ -193,7 +193,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	return corral.Errorf(corral.Invalid, "%w; see `%s --help`", err, c.Command.HelpName)
 }
 
-// writtenFlag is how the name of a flag was written.
+// writtenFlag returns a flag as the user wrote it.
 func writtenFlag(c *cli.Context, name string) string {
 	words, _ := c.App.Metadata[typedWords].([]string)
 	for _, word := range words {
@@ -205,7 +205,7 @@ func writtenFlag(c *cli.Context, name string) string {
 	return dashed(name)
 }
 
-// notValue says what a flag wants instead of a value.
+// notValue returns an error that says which values a flag accepts.
 func notValue(flags []cli.Flag, name, value string, err error) error {
 	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 	if i < 0 {
@@ -224,8 +224,9 @@ func notValue(flags []cli.Flag, name, value string, err error) error {
 	return err
 }
 
-// noCommand answers a command line that names no command, of noun unless that is nil. Help is what was wanted if there
-// is no other word, but of a noun without a verb nothing was done: a script must see that.
+// noCommand answers a command line that names no command of noun, or of the program if noun is nil. Without any other
+// word the user wants help; a noun without a verb is an error nevertheless, so that a script notices that nothing was
+// done.
 func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 	var path, among = []*cli.Command(nil), app.Commands
 	if noun != nil {
@@ -246,7 +247,7 @@ func noCommand(c *cli.Context, app *cli.App, noun *cli.Command) error {
 	return corral.Errorf(corral.Invalid, "`%s` wants %s", c.Command.HelpName, wants)
 }
 
-// unknownCommand is the error about a name that no command has; a likely slip gets the right name as advice.
+// unknownCommand returns the error for an unknown command. It suggests the right name for a likely typing error.
 func unknownCommand(parent string, among []*cli.Command, name string) error {
 	if near := input.Nearest(namesIn(among), name); near != "" {
 		return corral.Errorf(corral.Invalid, "there is no command %q; did you mean `%s %s`?", name, parent, near)
@@ -254,13 +255,13 @@ func unknownCommand(parent string, among []*cli.Command, name string) error {
 	return corral.Errorf(corral.Invalid, "there is no command %q; see `%s --help`", name, parent)
 }
 
-// checkLine checks, before the command does anything, that its arguments are as many as help says, and that its flags
+// checkLine checks, before a command does anything, that it has as many arguments as its help says and that its flags
 // go together.
 func checkLine(c *cli.Context) error {
 	least, most := 0, 0
 	for word := range strings.FieldsSeq(c.Command.ArgsUsage) {
 		switch {
-		case strings.HasSuffix(word, "…"): // any number; where there must be one, labels may name it
+		case strings.HasSuffix(word, "…"): // any number: labels may name objects where none is given
 			most = math.MaxInt
 		case word[0] == '[':
 			most++

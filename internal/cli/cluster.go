@@ -17,7 +17,7 @@ var clusters = noun[string]{name: "cluster", key: nameKey}
 // clusterVerbs are the verbs on clusters.
 type clusterVerbs struct{ *printer }
 
-// command has the verbs of clusters. Those that change one are in clusterlife.go.
+// command returns the noun with its verbs. cluster_lifecycle.go has those that change a cluster.
 func (v clusterVerbs) command() *cli.Command {
 	return &cli.Command{
 		Name: "cluster", Category: resources,
@@ -38,7 +38,8 @@ func (v clusterVerbs) command() *cli.Command {
 	}
 }
 
-// envCommand prints lines for a shell. A shell gives eval the status of the last line, so what fails says false.
+// envCommand prints lines for a shell. eval returns the status of the last line, so after an error the last line is
+// false.
 func (v clusterVerbs) envCommand() *cli.Command {
 	env := clusters.verb("env", printing((*api.Client).ClusterEnv, func(env api.Env) error {
 		if v.format != formTable {
@@ -59,7 +60,7 @@ func (v clusterVerbs) envCommand() *cli.Command {
 	return env
 }
 
-// shellLines are the lines by which a POSIX shell takes over an environment.
+// shellLines returns the lines that set an environment in a POSIX shell.
 func shellLines(env api.Env) string {
 	var b strings.Builder
 	for _, v := range env.Variables {
@@ -71,8 +72,8 @@ func shellLines(env api.Env) string {
 	return b.String()
 }
 
-// clusterTable leaves out what only clusters of kind condor have where there are none of them, as every table leaves
-// out empty columns.
+// clusterTable shows columns of clusters of kind condor only if there are such clusters, since empty columns are left
+// out.
 var clusterTable = listing[corral.Cluster]{
 	owner: func(k corral.Cluster) string { return k.Owner },
 	id:    func(k corral.Cluster) string { return k.Name },
@@ -94,7 +95,7 @@ var clusterTable = listing[corral.Cluster]{
 	},
 }
 
-// poolOwner says who runs a cluster's pool.
+// poolOwner says who runs the pool of a cluster.
 func poolOwner(k corral.Cluster) string {
 	switch {
 	case k.Kind != corral.Condor:
@@ -105,7 +106,7 @@ func poolOwner(k corral.Cluster) string {
 	return "here, as daemons of its own"
 }
 
-// workerTable shows the workers that are registered now, with what is free of each.
+// workerTable shows the registered workers with their free resources.
 var workerTable = listing[corral.Worker]{
 	id:   func(w corral.Worker) string { return w.ID },
 	none: "no workers; ask for some with `corral glidein create --site local --wait`",
@@ -132,7 +133,7 @@ var workerTable = listing[corral.Worker]{
 	},
 }
 
-// workerState is the first of these words that is true: a worker that does not answer may still have tasks.
+// workerState returns the first of these words that applies: a silent worker may still have tasks.
 func workerState(w corral.Worker) string {
 	switch {
 	case !w.Connected:

@@ -1,7 +1,7 @@
 package cli
 
-// What changes a cluster takes a while, since daemons start or end, and is waited for unless --no-wait is given: people
-// go on with the pool. corrald does the work, and goes on with it when the wait ends early.
+// Changes of a cluster take a while, since daemons start or end. The verbs wait for them unless --no-wait is given,
+// because the next command usually needs the pool. corrald does the work, and continues it if the wait ends early.
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// poolPackage is what a package is called that a pool can be made of.
+// poolPackage is the kind of package from which a pool can be made.
 const poolPackage = "htcondor-pool"
 
-// maxTokenFile is how long a file may be that is read as a token.
+// maxTokenFile is the maximum length of a token's file in bytes.
 const maxTokenFile = 64 << 10
 
-// htcondorFlag says of what a pool is made: when it is created, and when it is upgraded.
+// htcondorFlag selects the HTCondor of a pool that is created or upgraded.
 func htcondorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "htcondor",
 		Usage: "make the pool of `WHAT`: a package of what=" + poolPackage + ", or a folder " +
 			"(default: the newest there is)"}
 }
 
-// createCommand makes a cluster: in corrald, as daemons of its own, or attached to somebody's pool. The flags
-// after --kind are for kind condor; corrald refuses those that do not go together.
+// createCommand creates a cluster: in corrald, with daemons of its own, or attached to an existing pool. The flags
+// after --kind are for kind condor; corrald refuses wrong combinations.
 func (v clusterVerbs) createCommand() *cli.Command {
 	return &cli.Command{
 		Name: "create",
@@ -49,7 +49,7 @@ func (v clusterVerbs) createCommand() *cli.Command {
 	}
 }
 
-// awaitNew shows a new cluster once it can be used, and says what to do with one that does not become so.
+// awaitNew shows a new cluster once it is ready, or explains what to do with one that fails.
 func (v clusterVerbs) awaitNew(c *cli.Context, cl *api.Client, k corral.Cluster) error {
 	k, err := awaitCluster(c, cl, k, corral.ClusterReady)
 	if err != nil {
@@ -60,7 +60,7 @@ func (v clusterVerbs) awaitNew(c *cli.Context, cl *api.Client, k corral.Cluster)
 	return clusterTable.show(v.printer, k)
 }
 
-// newCluster reads the request from the flags. What corrald checks is not checked here.
+// newCluster reads the request from the flags. It leaves the checks of corrald to corrald.
 func newCluster(c *cli.Context) (n api.NewCluster, err error) {
 	n.Name, n.Kind = c.Args().First(), corral.ClusterKind(c.String("kind"))
 	n.Address, n.Collector, n.Schedd = c.String("address"), c.String("collector"), c.String("schedd")
@@ -76,7 +76,7 @@ func newCluster(c *cli.Context) (n api.NewCluster, err error) {
 	return n, err
 }
 
-// release reads --htcondor. A folder is corrald's to look at, for which it must be absolute.
+// release reads --htcondor. corrald reads the folder, so its path must be absolute.
 func release(c *cli.Context) (string, error) {
 	of := c.String("htcondor")
 	if !strings.Contains(of, "/") {
@@ -89,7 +89,7 @@ func release(c *cli.Context) (string, error) {
 	return folder, nil
 }
 
-// readToken reads the text of a token. No message has any of it.
+// readToken reads the text of a token. Messages never contain it.
 func readToken(ctx context.Context, file string) (string, error) {
 	b, err := readAll(ctx, file, nil, maxTokenFile)
 	if err != nil {
@@ -102,7 +102,7 @@ func readToken(ctx context.Context, file string) (string, error) {
 	return text, nil
 }
 
-// startCommand is start, or restart, which are the same to corrald.
+// startCommand returns start or restart, which corrald handles alike.
 func (v clusterVerbs) startCommand(name string) *cli.Command {
 	start := func(cl *api.Client, ctx context.Context, ref string) (corral.Cluster, error) {
 		return cl.StartCluster(ctx, ref, api.StartCluster{})
@@ -110,7 +110,7 @@ func (v clusterVerbs) startCommand(name string) *cli.Command {
 	return v.moveCommand(name, corral.ClusterReady, start, "it is READY")
 }
 
-// upgradeCommand starts a pool with another HTCondor, the newest one if none is named.
+// upgradeCommand restarts a pool with another HTCondor, by default the newest.
 func (v clusterVerbs) upgradeCommand() *cli.Command {
 	return clusters.verb("upgrade", func(c *cli.Context, cl *api.Client, ref string) error {
 		of, err := release(c)
@@ -123,7 +123,7 @@ func (v clusterVerbs) upgradeCommand() *cli.Command {
 	}, htcondorFlag(), noWaitFlag(), timeoutFlag())
 }
 
-// moveCommand asks something of a cluster and waits until it is done.
+// moveCommand returns a verb that requests a change of a cluster and waits until it is done.
 func (v clusterVerbs) moveCommand(
 	name string, until corral.ClusterState,
 	ask func(*api.Client, context.Context, string) (corral.Cluster, error), done string,
@@ -133,7 +133,7 @@ func (v clusterVerbs) moveCommand(
 	}, waitFlag(done+": the default"), noWaitFlag(), timeoutFlag())
 }
 
-// move asks for a change of a cluster, waits for its end and shows the cluster.
+// move requests a change of a cluster, waits for it and shows the cluster.
 func (v clusterVerbs) move(
 	c *cli.Context, cl *api.Client, until corral.ClusterState, ask func() (corral.Cluster, error),
 ) error {
@@ -147,7 +147,7 @@ func (v clusterVerbs) move(
 	return clusterTable.show(v.printer, k)
 }
 
-// awaitCluster waits for a state of a cluster, unless --no-wait says otherwise.
+// awaitCluster waits for a state of a cluster, unless --no-wait is given.
 func awaitCluster(c *cli.Context, cl *api.Client, k corral.Cluster, until corral.ClusterState) (corral.Cluster, error) {
 	if k.State == until || c.Bool("no-wait") {
 		return k, nil
@@ -155,7 +155,7 @@ func awaitCluster(c *cli.Context, cl *api.Client, k corral.Cluster, until corral
 	id, name := fmt.Sprint(k.ID), k.Name
 	k, err := cl.WaitCluster(c.Context, id, string(until), c.Duration("timeout"))
 	if err != nil {
-		k.Name = name // an answer that did not come has none
+		k.Name = name // without an answer it is empty
 		return k, objectError{"/v1/clusters/" + id, err}
 	}
 	return k, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// scaleCommand begins to scale a cluster, ends that, or shows how it is scaled if no flag says more.
+// scaleCommand starts or stops scaling a cluster; without flags it shows how the cluster is scaled.
 func (v clusterVerbs) scaleCommand() *cli.Command {
 	return clusters.verb("scale", func(c *cli.Context, cl *api.Client, ref string) error {
 		s, err := scaleAs(c, cl, ref)

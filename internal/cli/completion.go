@@ -1,8 +1,8 @@
 package cli
 
-// Completion is dynamic: the shell runs this program with the words of the line so far (completeWord), and it prints
-// what the last word may become. Commands and flags come from the same tree that runs them, the kinds of arguments from
-// help.txt, and names and ids from corrald, if one answers within a second.
+// Completion is dynamic: the shell runs this program with the words of the line so far (completeWord), and the program
+// prints the possible completions of the last word. Commands and flags come from the same tree that runs them, the
+// kinds of arguments from the help texts, and names and ids from corrald, if it answers within a second.
 
 import (
 	"context"
@@ -22,12 +22,12 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats"
 )
 
-// completeWord is the first argument by which a shell's completion calls this program; the words of
-// the command line follow, up to the one that is to be completed.
+// completeWord is the first argument with which a shell's completion calls this program; the words of the command line
+// follow, up to the one to complete.
 const completeWord = "__complete"
 
-// completions are the scripts that hook a shell's completion to this program. Where it has nothing to
-// say, the shell completes files.
+// completions are the scripts that connect a shell's completion to this program. If the program prints nothing, the
+// shell completes file names.
 var completions = map[string]string{
 	"bash": `_corral() {
 	local IFS=$'\n'
@@ -57,10 +57,10 @@ complete -c corral -f -a '(__corral_complete)'
 `,
 }
 
-// shells are those that have a script.
+// shells returns the shells that have a script.
 func shells() []string { return []string{"bash", "zsh", "fish"} }
 
-// completionCommand prints the script that a user's shell reads at its start.
+// completionCommand prints the script that a shell reads when it starts.
 func (p *printer) completionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "completion", Category: setUp,
@@ -76,7 +76,7 @@ func (p *printer) completionCommand() *cli.Command {
 	}
 }
 
-// flagValues are the values of flags that have few.
+// flagValues lists the values of flags that accept only a few.
 var flagValues = map[string][]string{
 	"output": forms, "contact": {"local:", "ssh://"}, "kind": {string(corral.Embedded), string(corral.Condor)},
 	"batch": corral.BatchSystemNames(), "head-batch": corral.BatchSystemNames(),
@@ -87,8 +87,8 @@ var flagValues = map[string][]string{
 	"objective":  objectives(), "to": formats.Written(), "queue-policy": wordsOf(queue.Policies),
 }
 
-// verbValues are the values of flags, and of arguments, that have other ones with each command: by the command's words and
-// the name.
+// verbValues lists the values of flags and arguments that differ between commands, by the words of the command and the
+// name of the flag or argument.
 var verbValues = map[string][]string{
 	"runs log file":    {"stdout", "stderr", "record.json", "trace.json", "pre", "post"},
 	"glidein log file": {"stdout", "stderr", "report.json"},
@@ -112,7 +112,7 @@ func objectives() (words []string) {
 	return words
 }
 
-// complete prints what the last of words may become, one a line.
+// complete prints the possible completions of the last of words, one per line.
 func complete(ctx context.Context, app *cli.App, words []string, out io.Writer) {
 	if len(words) == 0 {
 		return
@@ -126,8 +126,8 @@ func complete(ctx context.Context, app *cli.App, words []string, out io.Writer) 
 	}
 }
 
-// candidates returns what the next word of a line may be, whether or not it begins with last: a value of the flag
-// before it, a flag, a command, or an argument.
+// candidates returns the possible next words of a line, whether or not they begin with last: values of the preceding
+// flag, flags, commands or arguments.
 func candidates(ctx context.Context, l *line, last string) (found []string) {
 	switch {
 	case l.wanting != nil:
@@ -140,7 +140,7 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 		}
 		return append(found, "--help", "-h")
 	case len(l.commands) > 0 && len(l.positional) > 0:
-		return nil // there is no such command
+		return nil // the command does not exist
 	case len(l.commands) > 0:
 		for _, c := range l.commands {
 			found = append(found, c.Name)
@@ -150,9 +150,8 @@ func candidates(ctx context.Context, l *line, last string) (found []string) {
 	return argumentsOf(ctx, l)
 }
 
-// argumentsOf returns what the command at the end of the line may take as its next argument. What help.txt calls the
-// argument, SITE say, is the kind of object whose names are looked up, so a new verb is completed as soon as it has
-// help.
+// argumentsOf returns the possible next arguments of the command at the end of the line. The name of the argument in
+// the help, SITE for example, is the kind of object to look up, so that a new verb is completed as soon as it has help.
 func argumentsOf(ctx context.Context, l *line) []string {
 	kinds := strings.Fields(l.path[len(l.path)-1].ArgsUsage)
 	if len(kinds) == 0 {
@@ -170,7 +169,7 @@ func argumentsOf(ctx context.Context, l *line) []string {
 	return valuesOf(ctx, l, strings.ToLower(kind))
 }
 
-// valuesOf returns the values of a flag, or of a kind of argument: few that are known, or what corrald has.
+// valuesOf returns the possible values of a flag or a kind of argument: a fixed list, or the objects of corrald.
 func valuesOf(ctx context.Context, l *line, kind string) []string {
 	var verb []string
 	for _, c := range l.path {
@@ -185,14 +184,14 @@ func valuesOf(ctx context.Context, l *line, kind string) []string {
 	return existing(ctx, l, kind)
 }
 
-// existing returns the names or ids that corrald has of a kind of object, within a second: without an
-// answer there is nothing to complete.
+// existing returns the names or ids of the objects of a kind that corrald has. Without an answer within a second it
+// returns nothing.
 func existing(ctx context.Context, l *line, kind string) (found []string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	cl, err := connectionOf(l).connect(ctx)
 	if err != nil {
-		return nil // no corrald: nothing to complete
+		return nil // without corrald there is nothing to complete
 	}
 	defer cl.Close()
 	if kind == "task" && len(l.positional) > 0 {
@@ -214,7 +213,7 @@ func tasksOf(ctx context.Context, cl *api.Client, run string) (found []string) {
 	return found
 }
 
-// connectionOf is what a command line, or else the variables, say of the corrald to ask.
+// connectionOf returns the connection that a command line, or else the environment, describes.
 func connectionOf(l *line) connection {
 	value := func(flag, variable string) string {
 		for i, word := range l.global {
@@ -231,7 +230,7 @@ func connectionOf(l *line) connection {
 		value("--ca-file", caVariable)}
 }
 
-// namesOf asks for the objects of a kind; what cannot be asked is not completed.
+// namesOf asks corrald for the objects of a kind; it ignores errors and unknown kinds.
 func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 	switch kind {
 	case "site":
@@ -261,7 +260,7 @@ func namesOf(ctx context.Context, cl *api.Client, kind string) []string {
 	return nil
 }
 
-// idsOf returns what objects are called; one without an id is left out.
+// idsOf returns the names or ids of objects; an object without one is left out.
 func idsOf[T any](
 	ctx context.Context, ask func(context.Context, api.Filter) ([]T, error), id func(T) string,
 ) (found []string) {

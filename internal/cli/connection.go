@@ -1,7 +1,7 @@
 package cli
 
-// How corral finds the corrald to talk to. One's own is looked for where it listens; a central one is named by its URL,
-// and asked with a token. The text of a token is never an argument, which everybody on the machine could read: it is in
+// This file finds the corrald to talk to. The user's own listens at a known place; a central one is named by its URL
+// and asked with a token. The text of a token is never an argument, which everyone on the machine could read: it is in
 // a file, or in CORRAL_TOKEN.
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/service/personal"
 )
 
-// The variables that the flags of a connection have.
+// The environment variables of the flags of a connection.
 const (
 	serverVariable    = "CORRAL_SERVER"
 	tokenVariable     = "CORRAL_TOKEN" // the text itself
@@ -26,7 +26,7 @@ const (
 	caVariable        = "CORRAL_CA_FILE"
 )
 
-// connectionFlags say which corrald, and who asks.
+// connectionFlags returns the flags that name a corrald and the user's token.
 func connectionFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "server", EnvVars: []string{serverVariable}, Usage: "corrald to talk to, as `URL`: " +
@@ -38,10 +38,10 @@ func connectionFlags() []cli.Flag {
 	}
 }
 
-// A connection is what those flags say.
+// A connection holds the values of those flags.
 type connection struct{ server, tokenFile, caFile string }
 
-// connect returns a client for the corrald that the command line names, or for the personal one.
+// connect returns a client for the corrald that the command line names, or for the user's own.
 func connect(c *cli.Context) (*api.Client, error) {
 	return connection{c.String("server"), c.String("token-file"), c.String("ca-file")}.connect(c.Context)
 }
@@ -51,7 +51,7 @@ const (
 	maxCAFile    = 16 << 20
 )
 
-// options reads the files that the flags name, and checks that the token is one before it is sent anywhere.
+// options reads the files that the flags name, and checks the form of the token before it is sent anywhere.
 func (n connection) options(ctx context.Context) (o api.Options, err error) {
 	o.Token = os.Getenv(tokenVariable)
 	place := tokenVariable
@@ -85,8 +85,8 @@ func readBounded(ctx context.Context, file string, most int64) ([]byte, error) {
 	return input.ReadAll(input.Limit(ctx, f, most+1), most)
 }
 
-// connect returns a client. Without a server it is for the personal corrald of the user, which is looked for here,
-// without a connection, so that the error says how to start it rather than that a socket is missing.
+// connect returns a client. Without a server it is for the user's own corrald. It looks for the socket before it
+// connects, so that the error explains how to start corrald instead of reporting a missing socket.
 func (n connection) connect(ctx context.Context) (*api.Client, error) {
 	if n.server != "" {
 		o, err := n.options(ctx)

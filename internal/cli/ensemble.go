@@ -1,8 +1,7 @@
 package cli
 
-// ensemble run hands workflows to corrald as one ensemble and follows it: corrald begins runs of them, asks for pilots
-// and lets them go by itself, within one budget and one deadline, and goes on with that whatever becomes of this
-// command.
+// ensemble run gives corrald an ensemble of workflows and follows it. corrald starts their runs, and requests and
+// releases pilots, within one budget and one deadline; it continues whatever happens to this command.
 
 import (
 	"bytes"
@@ -33,7 +32,7 @@ var ensembles = noun[record.ID]{name: "ensemble", key: idKey[record.ID],
 // ensembleVerbs are the verbs on ensembles of workflows.
 type ensembleVerbs struct{ *printer }
 
-// commands are those on ensembles that corrald carries out.
+// commands returns the verbs on ensembles that corrald carries out.
 func (v ensembleVerbs) commands() []*cli.Command {
 	return []*cli.Command{
 		{
@@ -81,7 +80,7 @@ func ensembleRunFlags() []cli.Flag {
 	}
 }
 
-// newEnsemble reads the workflows that the arguments name, and makes the request.
+// newEnsemble makes a request with the workflows that the arguments name.
 func (v ensembleVerbs) newEnsemble(c *cli.Context) (n api.NewEnsemble, err error) {
 	n = api.NewEnsemble{Cluster: c.String("cluster"), Site: c.String("site"), Algorithm: c.String("algorithm"),
 		CPUs: c.Int("cpus"), MemoryMiB: c.Int("memory"), Walltime: corral.Seconds(c.Duration("walltime")),
@@ -116,7 +115,7 @@ func (v ensembleVerbs) newEnsemble(c *cli.Context) (n api.NewEnsemble, err error
 			return n, err
 		}
 		m := api.NewMember{Workflow: document.Bytes(), WorkflowName: f.File, Labels: labelsOf(c, "label")}
-		if !strings.HasPrefix(c.String("server"), "https:") { // else a folder of this machine would be none there
+		if !strings.HasPrefix(c.String("server"), "https:") { // a remote corrald does not see a folder of this machine
 			m.SourceDir = w.Dir
 		}
 		n.Workflows = append(n.Workflows, m)
@@ -124,22 +123,22 @@ func (v ensembleVerbs) newEnsemble(c *cli.Context) (n api.NewEnsemble, err error
 	return n, nil
 }
 
-// An ensembleFile is a workflow of an ensemble.yaml.
+// An ensembleFile is an entry of an ensemble.yaml.
 type ensembleFile struct {
 	File     string `json:"file"`
-	Priority *int   `json:"priority"` // 0 is the highest; absent: behind the one before
-	Label    string `json:"label"`    // what people call it; empty: by its own name
+	Priority *int   `json:"priority"` // 0 is the highest; absent: after the preceding entry
+	Label    string `json:"label"`    // its name in output; empty: the workflow's own name
 }
 
-// The file that says which workflows a folder has, and how long it may be: reading YAML that is nested deeply takes the
-// square of its length.
+// The file that lists the workflows of a folder, and its maximum length: reading deeply nested YAML takes time that
+// grows with the square of its length.
 const (
 	ensembleListName = "ensemble.yaml"
 	maxEnsembleList  = 256 << 10
 )
 
-// ensembleFiles lists the files that arguments name, the one of the highest priority first: themselves, or, of a
-// folder, those of its ensemble.yaml, or else all that it has, by their names.
+// ensembleFiles returns the workflow files that the arguments name, the one with the highest priority first: the
+// arguments themselves, or for a folder those of its ensemble.yaml, or else all its workflows by name.
 func ensembleFiles(ctx context.Context, args []string) (files []ensembleFile, name string, err error) {
 	if len(args) == 0 {
 		return nil, "", corral.Errorf(corral.Invalid, "name a folder with %s, or workflow files by their priority",
@@ -175,7 +174,7 @@ func ensembleFiles(ctx context.Context, args []string) (files []ensembleFile, na
 	return files, filepath.Base(dir), err
 }
 
-// listedFiles reads an ensemble.yaml: a list of files, by their priorities or in their order.
+// listedFiles reads an ensemble.yaml: a list of files, ordered by their priorities or else by position.
 func listedFiles(ctx context.Context, list string) (files []ensembleFile, err error) {
 	text, err := readAll(ctx, list, nil, maxEnsembleList)
 	if err != nil {
@@ -215,14 +214,15 @@ func listedFiles(ctx context.Context, list string) (files []ensembleFile, err er
 	return files, nil
 }
 
-// createEnsemble creates the ensemble, also when it is interrupted meanwhile.
+// createEnsemble creates the ensemble, even if the command is interrupted meanwhile.
 func createEnsemble(cl *api.Client, ctx context.Context, n api.NewEnsemble, key string) (record.Ensemble, error) {
 	ctx, cancel := outlasting(ctx)
 	defer cancel()
 	return cl.CreateEnsemble(ctx, n, key)
 }
 
-// followNew shows what becomes of each workflow until the ensemble has ended. An interrupt leaves it alone.
+// followNew shows the progress of each workflow until the ensemble has ended. An interrupt does not affect the
+// ensemble.
 func (v ensembleVerbs) followNew(c *cli.Context, cl *api.Client, e record.Ensemble) error {
 	v.say("ensemble %d: %s, %s by %s; decided by %s, on up to %d pilots of site %s", e.ID,
 		plural(len(e.Members), "workflow"), e.Goal.Budget, brief(e.Goal.Deadline), e.Goal.Algorithm, e.Pilots.Most,
@@ -232,7 +232,7 @@ func (v ensembleVerbs) followNew(c *cli.Context, cl *api.Client, e record.Ensemb
 		return ensembleTable.show(v.printer, e)
 	}
 	if v.quiet {
-		fmt.Fprintln(v.out, e.ID) // whatever becomes of it
+		fmt.Fprintln(v.out, e.ID) // a script gets the id in any case
 	}
 	seen := make([]record.Standing, len(e.Members))
 	e, err := progress.Ensemble(c.Context, cl, e, func(e record.Ensemble) {
@@ -258,7 +258,7 @@ func (v ensembleVerbs) followNew(c *cli.Context, cl *api.Client, e record.Ensemb
 
 func elapsed(d time.Duration) string { return fmt.Sprintf("%7s", d.Round(time.Second)) }
 
-// memberNews says what is new about a workflow.
+// memberNews describes a change of a workflow.
 func memberNews(place int, m record.Member) string {
 	text := fmt.Sprintf("workflow %d (%s) is %s", place, m.Workflow, m.Standing)
 	if m.Standing == record.Begun {
@@ -270,7 +270,7 @@ func memberNews(place int, m record.Member) string {
 	return text
 }
 
-// plural is a number with its noun.
+// plural returns a number with its noun.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -278,7 +278,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// show prints a line for each workflow, and what became of all.
+// show prints a line for each workflow, and a summary.
 func (v ensembleVerbs) show(e record.Ensemble) error {
 	if !v.forPeople() {
 		return ensembleTable.show(v.printer, e)
@@ -329,7 +329,7 @@ var ensembleTable = listing[record.Ensemble]{
 	},
 }
 
-// ensembleReport asks corrald for what it knows of an ensemble.
+// ensembleReport makes a report from corrald's data about an ensemble.
 func ensembleReport(ctx context.Context, cl *api.Client, id record.ID) (*report.EnsembleReport, error) {
 	f := report.EnsembleFacts{Now: time.Now(), Tasks: map[corral.RunID][]api.Task{}}
 	var err error
@@ -340,7 +340,7 @@ func ensembleReport(ctx context.Context, cl *api.Client, id record.ID) (*report.
 	if f.Glideins, err = cl.Glideins(ctx, ours); err != nil {
 		return nil, err
 	}
-	ours.All = false // of a run that was removed there are no tasks any more
+	ours.All = false // a removed run has no tasks any more
 	if f.Runs, err = cl.Runs(ctx, ours); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 package cli
 
-// ensemble plan plays an ensemble of workflow files, here and not in corrald: estimates are those in the files.
+// ensemble plan simulates an ensemble of workflow files, here and not in corrald, with the estimates in the files.
 
 import (
 	"cmp"
@@ -55,7 +55,7 @@ func ensemblePlanFlags() []cli.Flag {
 	}
 }
 
-// ensembleRuleFlags are those by which the published rules and ours differ.
+// ensembleRuleFlags returns the flags for differences between the published rules and ours.
 func ensembleRuleFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "published", Usage: "use the rules of the authors' program"},
@@ -107,7 +107,7 @@ func (v ensembleVerbs) plan(c *cli.Context) error {
 	return v.showOutcome(out)
 }
 
-// estimatedWork reads a workflow with the estimates in its file. A task that has none takes --default-runtime.
+// estimatedWork reads a workflow with the estimates in its file. A task without one takes --default-runtime.
 func (p *printer) estimatedWork(c *cli.Context, file string) (plan.Work, error) {
 	w, err := p.readWorkflow(c.Context, file, false)
 	if err != nil {
@@ -131,10 +131,10 @@ func (p *printer) estimatedWork(c *cli.Context, file string) (plan.Work, error) 
 	return work, nil
 }
 
-// The most budgets and deadlines of a grid: four hundred cells.
+// The maximum number of budgets, and of deadlines, in a grid: four hundred cells.
 const maxGrid = 20
 
-// planGrid plays an ensemble with many budgets and deadlines.
+// planGrid simulates an ensemble with many budgets and deadlines.
 func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in forecast.EnsembleRequest, n int) error {
 	if n < 2 || n > maxGrid {
 		return corral.ErrorAt(corral.Invalid, "--grid", "%d is not between 2 and %d", n, maxGrid)
@@ -167,7 +167,7 @@ func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in foreca
 	})
 }
 
-// gridChart draws how many workflows are completed over the budget, with a line for each deadline.
+// gridChart plots the number of completed workflows over the budget, with a line for each deadline.
 func gridChart(cells []forecast.Cell, n int) plot.Chart {
 	chart := plot.Chart{Title: "Completed workflows", Subtitle: "by budget, for each deadline",
 		X: "budget (" + string(cells[0].Budget.Unit) + ")", Y: "workflows"}
@@ -181,7 +181,7 @@ func gridChart(cells []forecast.Cell, n int) plot.Chart {
 	return chart
 }
 
-// machinesOf draws the machines that a plan holds over time.
+// machinesOf plots the machines that a plan holds over time.
 func machinesOf(out *forecast.EnsembleOutcome, cpus int) plot.Staircase {
 	var spans []plot.Span
 	for _, m := range out.Machines {
@@ -192,7 +192,7 @@ func machinesOf(out *forecast.EnsembleOutcome, cpus int) plot.Staircase {
 			len(out.Workflows), out.Algorithm, out.Cost.Brief())}
 }
 
-// amount reads a flag that has to be given.
+// amount reads a required flag.
 func amount(c *cli.Context, flag string) (cost.Amount, error) {
 	if c.String(flag) == "" {
 		return cost.Amount{}, corral.ErrorAt(corral.Invalid, "--"+flag, "missing: give an amount such as 40ch or 18USD")
@@ -204,7 +204,7 @@ func amount(c *cli.Context, flag string) (cost.Amount, error) {
 	return a, err
 }
 
-// amountIn reads an amount in a unit, which need not be said.
+// amountIn reads an amount whose unit is optional and must be the given one.
 func amountIn(text string, unit cost.Unit) (cost.Amount, error) {
 	a, err := cost.ParseAmount(text)
 	if err != nil {
@@ -216,7 +216,7 @@ func amountIn(text string, unit cost.Unit) (cost.Amount, error) {
 	return a, err
 }
 
-// ensembleRequestOf reads the flags.
+// ensembleRequestOf reads the request from the flags.
 func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) {
 	in = forecast.EnsembleRequest{Algorithm: c.String("algorithm"), Published: c.Bool("published"), Seed: c.Uint64("seed"),
 		Draws: c.Int("draws")}
@@ -265,7 +265,7 @@ func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) 
 	return in, nil
 }
 
-// seconds reads a duration that may be a bare number of seconds.
+// seconds reads a duration; a bare number is in seconds.
 func seconds(c *cli.Context, flag string) (corral.Seconds, error) {
 	text := c.String(flag)
 	d, err := time.ParseDuration(text)
@@ -279,7 +279,7 @@ func seconds(c *cli.Context, flag string) (corral.Seconds, error) {
 	return corral.Seconds(d.Round(time.Millisecond)), nil
 }
 
-// showOutcome prints a line for each workflow, and what all cost.
+// showOutcome prints a line for each workflow, and the total cost.
 func (v ensembleVerbs) showOutcome(out *forecast.EnsembleOutcome) error {
 	if v.format != formTable {
 		return v.encode(out)

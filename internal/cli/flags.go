@@ -13,15 +13,15 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// The flags that several commands have. Each command gets its own: the parser keeps values in them.
+// Flags that several commands have. Each command gets its own, because the parser stores values in them.
 
-// keyFlag is for every command that creates something: a script that repeats it with the same key creates nothing
-// twice.
+// keyFlag is for every command that creates an object: a script that repeats the command with the same key creates
+// nothing twice.
 func keyFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:  "key",
 		Usage: "idempotency `KEY`: the command given again with the same key does it once, and prints the same",
-		// before that of the command
+		// runs before the action of the command
 		Action: func(_ *cli.Context, key string) error { return api.CheckKey("--key", key) },
 	}
 }
@@ -31,12 +31,12 @@ func allFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "deleted ones too"}
 }
 
-// ownerFlag narrows a list to one owner's, which is of use to administrators: the lists of others have only their own.
+// ownerFlag narrows a list to one owner. Only administrators need it: other users see only their own objects.
 func ownerFlag() cli.Flag {
 	return &cli.StringFlag{Name: "owner", Usage: "only those of `USER`; administrators see everybody's"}
 }
 
-// labelsFlag is a flag for labels, which labelsOf reads.
+// labelsFlag is a flag that labelsOf reads.
 func labelsFlag(name, usage string) cli.Flag {
 	return &cli.StringSliceFlag{Name: name, Usage: usage, Action: func(_ *cli.Context, pairs []string) error {
 		_, err := parseLabels(dashed(name), pairs)
@@ -44,19 +44,19 @@ func labelsFlag(name, usage string) cli.Flag {
 	}}
 }
 
-// labelFlag gives labels to a new object; filterFlag chooses objects by theirs.
+// labelFlag sets labels of a new object; filterFlag selects objects by their labels.
 func labelFlag() cli.Flag { return labelsFlag("label", "give it the label `K=V`; may be repeated") }
 func filterFlag() cli.Flag {
 	return labelsFlag("l", "only those with the label `K=V`; may be repeated")
 }
 
-// labelsOf returns the labels that were given to a flag, which has checked them.
+// labelsOf returns the labels given to a flag, which has checked them already.
 func labelsOf(c *cli.Context, name string) map[string]string {
 	m, _ := parseLabels("", c.StringSlice(name))
 	return m
 }
 
-// waitFlag, noWaitFlag and timeoutFlag say how long a command waits; checkWait says which go together.
+// waitFlag, noWaitFlag and timeoutFlag define how long a command waits; checkWait checks their combination.
 func waitFlag(until string) cli.Flag {
 	return &cli.BoolFlag{Name: "wait", Usage: "return when " + until}
 }
@@ -78,8 +78,8 @@ func clusterFlag() cli.Flag {
 		Usage: "personal `CLUSTER`, by name or id (default: default)"}
 }
 
-// checkWait checks --timeout, which goes with a wait only: some commands wait with --wait, others unless --no-wait is
-// given, and a few always.
+// checkWait checks --timeout, which requires a wait: some commands wait with --wait, others unless --no-wait is given,
+// and a few always.
 func checkWait(c *cli.Context) error {
 	noWait, d := c.Bool("no-wait"), c.Duration("timeout")
 	asked := lookup(c.Command.Flags, "wait") != nil && lookup(c.Command.Flags, "no-wait") == nil
@@ -96,8 +96,8 @@ func checkWait(c *cli.Context) error {
 	return nil
 }
 
-// parseLabels reads the k=v pairs that were given to a flag, called flag in messages. Of a key that is
-// there twice the last one counts.
+// parseLabels reads the k=v pairs given to a flag, which messages call flag. The last of several values of a key
+// counts.
 func parseLabels(flag string, pairs []string) (map[string]string, error) {
 	m := map[string]string{}
 	for _, kv := range pairs {
@@ -110,7 +110,7 @@ func parseLabels(flag string, pairs []string) (map[string]string, error) {
 	return m, nil
 }
 
-// A sizeUnit is a unit in which memory is given.
+// A sizeUnit is a unit of memory sizes.
 type sizeUnit struct {
 	name string
 	mib  float64
@@ -121,8 +121,8 @@ var sizeUnits = []sizeUnit{
 	{"kB", 1e3 / (1 << 20)}, {"MB", 1e6 / (1 << 20)}, {"GB", 1e9 / (1 << 20)}, {"TB", 1e12 / (1 << 20)},
 }
 
-// parseMiB reads a size such as 4GiB or 512MiB and returns mebibytes, rounded up: somebody who asks for 1.5MB gets at
-// least that. An empty s is 0, while 0 with a unit is refused. place names what was read in the error.
+// parseMiB reads a size such as 4GiB or 512MiB and returns mebibytes, rounded up: a request for 1.5MB gets at least
+// that. An empty s is 0, while 0 with a unit is an error. place names the input in the error.
 func parseMiB(place, s string) (int, error) {
 	if s == "" {
 		return 0, nil
@@ -139,7 +139,7 @@ func parseMiB(place, s string) (int, error) {
 	return int(math.Ceil(n * sizeUnits[i].mib)), nil
 }
 
-// notSize is the error about what is no size.
+// notSize returns the error for a text that does not denote a size.
 func notSize(place, s string) error {
 	return corral.ErrorAt(corral.Invalid, place, "%q is not a size such as 512MiB or 4GiB", s)
 }

@@ -1,7 +1,7 @@
 package cli
 
-// A glidein is known by its id. What is created is in newglidein.go; here are the verbs on glideins that exist. wait
-// and remove take several, and labels: a script that asked for a dozen need not remember their ids.
+// The verbs on glideins; glidein_create.go has the one that creates them. wait and remove take several ids, or labels:
+// a script that created a dozen glideins need not store their ids.
 
 import (
 	"context"
@@ -25,7 +25,7 @@ var glideins = noun[corral.GlideinID]{"glidein", idKey[corral.GlideinID], idsOfA
 // glideinVerbs are the verbs on glideins.
 type glideinVerbs struct{ *printer }
 
-// command has the verbs of glideins.
+// command returns the noun with its verbs.
 func (v glideinVerbs) command() *cli.Command {
 	return &cli.Command{
 		Name: "glidein", Category: resources,
@@ -52,7 +52,7 @@ func (v glideinVerbs) command() *cli.Command {
 	}
 }
 
-// untilFlag says what to wait for.
+// untilFlag selects the condition to wait for.
 func untilFlag() cli.Flag {
 	return &cli.StringFlag{Name: "for", Value: api.UntilWorkers, Usage: "wait for `WHAT`: workers, " +
 		"or states separated by commas (QUEUED, RUNNING, FINISHED, FAILED, …)",
@@ -62,8 +62,8 @@ func untilFlag() cli.Flag {
 		}}
 }
 
-// show prints a glidein, and for people its attempts below it; of a glidein of an HTCondor pool also how the
-// pool reaches its workers, which the history knows.
+// show prints a glidein, and in a table below it its attempts. For a glidein of an HTCondor pool it adds from the
+// history how the pool reaches the workers.
 func (v glideinVerbs) show(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
 	g, err := cl.Glidein(c.Context, id)
 	if err != nil {
@@ -85,7 +85,7 @@ func (v glideinVerbs) show(c *cli.Context, cl *api.Client, id corral.GlideinID) 
 	return attemptTable.list(v.printer, g.Attempts)
 }
 
-// brokerReason is what the last attempt that found out has told of how its pool reaches its workers, and why so.
+// brokerReason returns how the pool reaches the workers, and why, as the latest attempt reported it.
 func brokerReason(history []corral.Entry) string {
 	for _, e := range slices.Backward(history) {
 		if e.Object == corral.ObjectJob && e.Event == "broker" {
@@ -95,7 +95,7 @@ func brokerReason(history []corral.Entry) string {
 	return ""
 }
 
-// history prints the nine events with the times derived from them, then every entry.
+// history prints the events of the timeline with the times between them, then every entry.
 func (v glideinVerbs) history(c *cli.Context, cl *api.Client, id corral.GlideinID) error {
 	entries, err := cl.GlideinHistory(c.Context, id)
 	if err != nil {
@@ -112,7 +112,7 @@ func (v glideinVerbs) history(c *cli.Context, cl *api.Client, id corral.GlideinI
 	return entryTable.list(v.printer, entries)
 }
 
-// wait fails with the first glidein that can no longer become what it is waited for.
+// wait fails with the first glidein that can no longer reach the condition.
 func (v glideinVerbs) wait(c *cli.Context, cl *api.Client, which choice[corral.GlideinID]) error {
 	if len(which.ids) == 0 {
 		return which.none()
@@ -124,7 +124,7 @@ func (v glideinVerbs) wait(c *cli.Context, cl *api.Client, which choice[corral.G
 	return glideinTable.showEach(v.printer, glideins, which.alone())
 }
 
-// remove asks all of them to go before it waits for the first, so that they drain side by side.
+// remove requests all removals before it waits for the first, so that the glideins drain in parallel.
 func (v glideinVerbs) remove(c *cli.Context, cl *api.Client, which choice[corral.GlideinID]) error {
 	removed := []corral.Glidein{}
 	for _, id := range which.ids {
@@ -143,8 +143,8 @@ func (v glideinVerbs) remove(c *cli.Context, cl *api.Client, which choice[corral
 	return glideinTable.showEach(v.printer, removed, which.alone())
 }
 
-// awaitAll shows one glidein after the other until each has what is waited for; the timeout is for all of them.
-// The order does not matter, because the last one decides when the wait is over.
+// awaitAll shows one glidein after the other until each meets the condition; the timeout is for all of them. The order
+// does not matter, because the last glidein decides when the wait is over.
 func (v glideinVerbs) awaitAll(
 	c *cli.Context, cl *api.Client, ids []corral.GlideinID, until string,
 ) (glideins []corral.Glidein, err error) {
@@ -170,7 +170,7 @@ func (p *printer) follow(
 	return progress.Glidein(ctx, cl, id, wait, view)
 }
 
-// glideinTable shows the state of the furthest attempt in place of ACTIVE, which says little.
+// glideinTable shows the state of the most advanced attempt instead of ACTIVE, which says little.
 var glideinTable = listing[corral.Glidein]{
 	owner: func(g corral.Glidein) string { return g.Owner },
 	id:    func(g corral.Glidein) string { return strconv.FormatInt(int64(g.ID), 10) },
@@ -191,7 +191,7 @@ var glideinTable = listing[corral.Glidein]{
 	details: []column[corral.Glidein]{
 		{"memory", func(g corral.Glidein) any {
 			if g.MemoryMiB == 0 {
-				return "" // what the site gives
+				return "" // the site's default
 			}
 			return size(g.MemoryMiB) + " each host"
 		}},
@@ -208,7 +208,7 @@ var glideinTable = listing[corral.Glidein]{
 	},
 }
 
-// outlookText says what becomes of a glidein next, and why, in one sentence.
+// outlookText describes in one sentence the next step of a glidein, and why.
 func outlookText(o *corral.Outlook) string {
 	if o == nil {
 		return ""
@@ -232,7 +232,7 @@ func outlookText(o *corral.Outlook) string {
 	case corral.NextFinish:
 		return fmt.Sprintf("it is over%s: %s", at("at"), o.Why)
 	}
-	return "" // its state says that it is over
+	return "" // the state says that it is over
 }
 
 func idleText(d corral.Seconds) string {

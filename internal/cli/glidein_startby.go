@@ -1,8 +1,8 @@
 package cli
 
-// glidein create --start-by is a virtual reservation (plan/planner/virtual) of a site's plain queue. The request that
-// goes to corrald is an ordinary one: the time of its submission, its walltime and how long it may wait are reckoned
-// here, from waits that corrald has seen at the site.
+// glidein create --start-by makes a virtual reservation (plan/planner/virtual) in a site's ordinary queue. corrald gets
+// an ordinary request: the time of submission, the walltime and the longest wait are computed here, from the waits that
+// corrald has observed at the site.
 
 import (
 	"cmp"
@@ -17,9 +17,9 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/virtual"
 )
 
-// startingBy has a glidein run by a time: it is submitted so early that it most probably does, for as long as from then
-// to the end of its walltime after that time, and is cancelled if it waits longer (plan/planner/virtual). It says what
-// the odds are.
+// startingBy returns a function that creates a glidein to run by a given time: it is submitted early enough to have
+// started by then with high probability, its walltime is extended accordingly, and it is cancelled if it waits longer
+// (plan/planner/virtual). The function prints the probability.
 func (v glideinVerbs) startingBy(
 	c *cli.Context,
 ) func(*api.Client, context.Context, api.NewGlidein, string) (corral.Glidein, error) {
@@ -48,19 +48,20 @@ func (v glideinVerbs) startingBy(
 		waits = queueing.In(cmp.Or(in.Queue, site.Queue), waits)
 		wanted := virtual.Wanted{Start: within, Length: time.Duration(in.Walltime), Processors: in.Hosts * in.CPUs}
 		waited := queueing.NewPredictor(waits, now)
-		// Where no wait says anything all instants are as good, and the first one counts that the queue's limit allows.
+		// Without a wait to learn from, all times of submission are equally good; the first that the queue's limit
+		// allows is taken.
 		chances := func(n int, walltime, within time.Duration) float64 {
 			if share, known := waited.Estimate(n, walltime, within); known {
 				return share
 			}
-			return 1 // as good as any other
+			return 1 // as good as any other time
 		}
 		queue, _ := site.Facts.In(cmp.Or(in.Queue, site.Queue))
 		early, err := virtual.Plan(0, wanted, time.Duration(queue.MaxWalltime), chances)
 		if err != nil {
 			return g, err
 		}
-		// It waits until the wanted start at most. Left in the queue beyond that it would run when nobody wants it.
+		// It waits at most until the requested start: later it would run when it is not needed.
 		if early.At > 0 {
 			in.NotBefore = now.Add(early.At)
 		}

@@ -6,12 +6,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// printTimeline draws the nine events of the timeline and the times between them.
+// printTimeline prints the events of the timeline and the times between them.
 func (v glideinVerbs) printTimeline(events []corral.TimelineEvent) {
 	if len(events) == 0 {
 		return
 	}
-	phases := map[corral.TimelineEvent]string{} // by the event that ends them
+	phases := map[corral.TimelineEvent]string{} // by the event that ends each
 	for _, ph := range corral.Phases(events) {
 		phases[ph.To] = ph.Name + " " + span(ph.Took())
 	}

@@ -12,20 +12,20 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// A grid is a list as texts, in columns. Lists of 100,000 tasks go through it, for which a table.Writer, which can do
-// much more, takes half a second longer.
+// A grid lays out a list in columns. It exists for lists of 100,000 tasks, for which a table.Writer, which can do much
+// more, takes half a second longer.
 type grid struct {
 	header []string
 	rows   [][]string
-	widths []int  // of the columns' cells; 0: the column is empty, and is left out
-	words  []bool // columns that have more than numbers, which are on the left
+	widths []int  // of the cells in each column; 0: the column is empty and is left out
+	words  []bool // columns with cells that are not numbers; they are aligned left
 }
 
 func newGrid(header []string) *grid {
 	return &grid{header: header, widths: make([]int, len(header)), words: make([]bool, len(header))}
 }
 
-// add adds a row of as many cells as the header has. What would break a line becomes a blank.
+// add adds a row with a cell for each column. Line breaks and tabs in a cell become blanks.
 func (g *grid) add(cells []any) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
@@ -86,7 +86,7 @@ func blanks(n int) string {
 	return strings.Repeat(" ", n)
 }
 
-// oneLine returns a text whose line ends and tabs are blanks.
+// oneLine replaces line breaks and tabs in a text with blanks.
 func oneLine(s string) string {
 	if !strings.ContainsAny(s, "\n\r\t") {
 		return s
@@ -94,7 +94,7 @@ func oneLine(s string) string {
 	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s)
 }
 
-// widthOfText is how many cells of a terminal a text takes.
+// widthOfText returns the number of terminal cells that a text takes.
 func widthOfText(s string) int {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {

@@ -4,8 +4,8 @@ package cli
 // line that says what it does, the details, and examples. checkLine counts the same arguments and completion completes
 // them, so help cannot promise arguments that the command does not take.
 //
-// The layout is ours because package cli does not wrap the explanation of a flag into its column: with it, lines are
-// longer than a terminal.
+// We lay out help ourselves because package cli does not wrap the explanation of a flag into its column, which makes
+// lines longer than a terminal.
 
 import (
 	"cmp"
@@ -23,10 +23,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats"
 )
 
-// helpWidth is the width that help is laid out for: a terminal as narrow as they come.
+// helpWidth is the width of help, in characters: that of the narrowest common terminal.
 const helpWidth = 80
 
-// exitCodes ends every command's help; the codes are those of api.ExitCode.
+// exitCodes ends the help of every command; the codes are those of api.ExitCode.
 const exitCodes = `
 EXIT CODES
     0  done                       5  refused: who you are, or a policy
@@ -55,7 +55,7 @@ func describe(name string, c *cli.Command) {
 	for _, section := range manual() {
 		heading, rest, _ := strings.Cut(section, "\n")
 		arguments, ok := strings.CutPrefix(heading, name)
-		if !ok || arguments != strings.ToUpper(arguments) { // that of a verb of this noun
+		if !ok || arguments != strings.ToUpper(arguments) { // the heading of a verb of this noun
 			continue
 		}
 		c.ArgsUsage = strings.TrimSpace(arguments)
@@ -65,8 +65,8 @@ func describe(name string, c *cli.Command) {
 	}
 }
 
-// printHelp explains the command at the end of path, or the program if path is empty: how it is called, what it does,
-// its verbs, its flags with their defaults, and the exit codes, which are the same for all commands.
+// printHelp explains the command at the end of path, or the program if path is empty: its usage, what it does, its
+// verbs, its flags with their defaults, and the exit codes, which all commands share.
 func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
 	name, c := app.Name, &cli.Command{Subcommands: app.Commands}
 	describe(name, c)
@@ -86,7 +86,7 @@ func printHelp(w io.Writer, app *cli.App, path []*cli.Command) {
 	io.WriteString(w, b.String()+exitCodes)
 }
 
-// synopsis returns the lines of how a command is called. One that is a verb as well as a noun has two.
+// synopsis returns the usage lines of a command: two if it is a verb as well as a noun.
 func synopsis(name string, c *cli.Command) string {
 	line, verbs := "  "+name, ""
 	switch {
@@ -104,7 +104,7 @@ func synopsis(name string, c *cli.Command) string {
 	return line + "\n" + verbs
 }
 
-// helpFlags writes a heading and an entry for each flag, or nothing if there are none.
+// helpFlags writes a heading and an entry for each flag, or nothing without flags.
 func helpFlags(b *strings.Builder, heading string, flags []cli.Flag) {
 	if len(flags) > 0 {
 		fmt.Fprintf(b, "\n%s\n", heading)
@@ -115,8 +115,8 @@ func helpFlags(b *strings.Builder, heading string, flags []cli.Flag) {
 	}
 }
 
-// helpEntry writes head, and text in a column of its own from indent on. A head that is too long for the column before
-// it has a line of its own.
+// helpEntry writes head, and text in a column that begins at indent. A head that is too long for the first column gets
+// its own line.
 func helpEntry(b *strings.Builder, head string, indent int, text string) {
 	if len(head)+2 > indent {
 		b.WriteString(head + "\n")
@@ -133,7 +133,8 @@ func helpEntry(b *strings.Builder, head string, indent int, text string) {
 	b.WriteString(line + "\n")
 }
 
-// flagHelp returns how a flag is written, the short name first, and what it means with its default and its variable.
+// flagHelp returns the forms of a flag, the short one first, and its meaning with the default and the environment
+// variable.
 func flagHelp(f cli.DocGenerationFlag) (head, text string) {
 	for _, name := range f.Names() {
 		head = dashed(name) + ", " + head
@@ -153,10 +154,10 @@ func flagHelp(f cli.DocGenerationFlag) (head, text string) {
 	return head, text
 }
 
-// dashed is the name of a flag as it is written.
+// dashed returns a flag's name with its dashes.
 func dashed(name string) string { return strings.Repeat("-", min(2, len(name))) + name }
 
-// helpCommand prints the help of the command whose path is its arguments, as --help behind them does.
+// helpCommand prints the help of the command whose path is its arguments, like --help after them.
 func (p *printer) helpCommand(app *cli.App) *cli.Command {
 	return &cli.Command{
 		Name: "help", Category: setUp,
@@ -176,7 +177,7 @@ func (p *printer) helpCommand(app *cli.App) *cli.Command {
 	}
 }
 
-// versionCommand prints the version of this program, not that of corrald, which doctor compares with it.
+// versionCommand prints the version of this program, not that of corrald; doctor compares the two.
 func (p *printer) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Category: setUp,

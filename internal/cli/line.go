@@ -1,7 +1,7 @@
 package cli
 
-// The parser of package cli wants the flags of a command right after its name. People write them anywhere, so a line is
-// sorted first: flags of every command, the command, its own flags, its arguments. The same sorting tells completion
+// The parser of package cli expects the flags of a command right after its name. Users write them anywhere, so a line
+// is sorted first: global flags, the command, its own flags, its arguments. Completion uses the same order to find out
 // what may come next.
 
 import (
@@ -11,9 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// A line is a command line, sorted into what its words are. People write
-// `corral glidein remove 7 --now -o json` and `corral -o json glidein remove --now 7`: both are the
-// same line.
+// A line is a command line whose words are sorted by kind. `corral glidein remove 7 --now -o json` and `corral -o json
+// glidein remove --now 7` are the same line.
 type line struct {
 	path       []*cli.Command // the commands it names: noun, verb
 	global     []string       // flags of every command, with their values
@@ -36,8 +35,8 @@ func parse(app *cli.App, args []string) *line {
 	return l
 }
 
-// arguments returns the line in the order that the flag parser wants: global flags, the command, its
-// flags, its arguments.
+// arguments returns the line in the order that the flag parser expects: global flags, the command, its flags, its
+// arguments.
 func (l *line) arguments() []string {
 	out := slices.Clone(l.global)
 	for _, c := range l.path {
@@ -50,12 +49,12 @@ func (l *line) arguments() []string {
 	return append(out, l.positional...)
 }
 
-// name is what the commands of the line are called together.
+// name returns the names of the program and of the line's commands.
 func (l *line) name(app *cli.App) string {
 	return strings.Join(append([]string{app.Name}, namesIn(l.path)...), " ")
 }
 
-// take consumes the first word, with its value if it is a flag that wants one.
+// take consumes the first word, with its value if it is a flag that takes one.
 func (l *line) take(args []string) (rest []string) {
 	word, rest := args[0], args[1:]
 	switch {
@@ -75,8 +74,8 @@ func (l *line) take(args []string) (rest []string) {
 	return rest
 }
 
-// takeFlag consumes a flag with its value. Its own command is asked first what the flag is, then the global flags; one
-// that neither knows is left to package cli, which complains about it.
+// takeFlag consumes a flag with its value. It looks for the flag among those of the command first, then among the
+// global flags; an unknown flag is left to package cli, which reports it.
 func (l *line) takeFlag(word string, rest []string) []string {
 	name, _, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	into, flag := &l.flags, lookup(l.ownFlag, name)
@@ -90,7 +89,7 @@ func (l *line) takeFlag(word string, rest []string) []string {
 		return rest
 	}
 	if flag == nil && len(l.commands) > 0 && len(l.positional) > 0 {
-		return rest // of a command that does not exist: that is what to tell
+		return rest // the command does not exist, which is the error to report
 	}
 	*into = append(*into, word)
 	if flag == nil || hasValue || !wantsValue(flag) {
@@ -119,7 +118,7 @@ func wantsValue(f cli.Flag) bool {
 	return !isBool
 }
 
-// namesIn are the names of commands.
+// namesIn returns the names of commands.
 func namesIn(commands []*cli.Command) (names []string) {
 	for _, c := range commands {
 		names = append(names, c.Name)

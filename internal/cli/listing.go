@@ -1,7 +1,7 @@
 package cli
 
-// A listing says once, for each type, what people see of it: the columns of a list, and with its details the lines of a
-// single object. Empty columns and lines are left out.
+// A listing defines once, for each type, what users see of it: the columns of a list, and with its details the lines of
+// a single object. Empty columns and lines are left out.
 
 import (
 	"bufio"
@@ -22,18 +22,19 @@ type column[T any] struct {
 	cell func(T) any
 }
 
-// A listing says how Ts are printed for people, and what a T is called.
+// A listing says how Ts are printed as text, and how a T is identified.
 type listing[T any] struct {
 	id      func(T) string
 	columns []column[T]
-	details []column[T] // printedError of a single T only
-	none    string      // what to say of an empty list, and what to do about it
+	details []column[T] // shown only for a single T
+	none    string      // text for an empty list, with advice
 
-	// owner is whose a T is, for lists of an administrator, in which there are several people's; nil: never said.
+	// owner returns the owner of a T, for the lists of administrators, which have several owners; nil: it is never
+	// shown.
 	owner func(T) string
 }
 
-// list prints items as a table, or as asked.
+// list prints items as a table, or in the requested form.
 func (l listing[T]) list(p *printer, items []T) error {
 	if p.quiet {
 		for _, it := range items {
@@ -63,7 +64,7 @@ func (l listing[T]) list(p *printer, items []T) error {
 	})
 }
 
-// withOwners returns the columns of a list of items: with their owners, if there are several, behind the first one.
+// withOwners returns the columns of a list of items; if the items have several owners, the owner is the second column.
 func (l listing[T]) withOwners(items []T) []column[T] {
 	if l.owner == nil || !slices.ContainsFunc(items, func(it T) bool { return l.owner(it) != l.owner(items[0]) }) {
 		return l.columns
@@ -71,7 +72,7 @@ func (l listing[T]) withOwners(items []T) []column[T] {
 	return slices.Insert(slices.Clone(l.columns), 1, column[T]{"owner", func(it T) any { return l.owner(it) }})
 }
 
-// show prints one object: its fields one per line, or as asked.
+// show prints one object, a field per line, or in the requested form.
 func (l listing[T]) show(p *printer, v T) error {
 	return p.print(v, l.id(v), func() {
 		t := newTable(nil)
@@ -84,7 +85,7 @@ func (l listing[T]) show(p *printer, v T) error {
 	})
 }
 
-// showEach prints several objects: one that was named alone as itself, others as a list.
+// showEach prints several objects as a list, or the only one as itself if it was named alone.
 func (l listing[T]) showEach(p *printer, items []T, alone bool) error {
 	if alone {
 		return l.show(p, items[0])
@@ -111,11 +112,11 @@ func (p *printer) render(t table.Writer) {
 	for line := range strings.Lines(t.Render()) {
 		fmt.Fprintln(out, progress.Inert(strings.TrimRight(line, " \n")))
 	}
-	_ = out.Flush() // what is wrong with stdout, the printer remembers
+	_ = out.Flush() // the stream stores errors of stdout
 }
 
-// lineWidth is where lines of a list are cut: at the terminal's edge, since a list of wrapped lines is hard to read;
-// whoever reads from a pipe gets all.
+// lineWidth returns the width at which the lines of a list are cut: that of the terminal, since wrapped lines are hard
+// to read. Other readers get whole lines.
 func (p *printer) lineWidth() int {
 	if isTerminal(p.out) {
 		return widthOf(p.out)
@@ -123,7 +124,7 @@ func (p *printer) lineWidth() int {
 	return math.MaxInt
 }
 
-// truncate shortens a line to a width, and shows that it did.
+// truncate shortens a line to a width, and marks the cut with an ellipsis.
 func truncate(line string, width int) string {
 	if len(line) <= width {
 		return line
@@ -134,7 +135,7 @@ func truncate(line string, width int) string {
 	return line
 }
 
-// when prints a time for people: the clock today, the date else, nothing for the zero time.
+// when formats a time for users: the clock if it is near, the date otherwise, nothing for the zero time.
 func when(t time.Time) string {
 	switch {
 	case t.IsZero():
@@ -145,7 +146,7 @@ func when(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// whenExactly is when, to the millisecond.
+// whenExactly is when with milliseconds.
 func whenExactly(t time.Time) string {
 	if time.Since(t).Abs() < 12*time.Hour {
 		return t.Local().Format("15:04:05.000")
@@ -153,7 +154,7 @@ func whenExactly(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05.000")
 }
 
-// span prints a duration for people, to three digits or so.
+// span formats a duration with about three digits.
 func span(d time.Duration) string {
 	for _, s := range []struct{ below, unit time.Duration }{
 		{10 * time.Millisecond, 100 * time.Microsecond},
@@ -168,7 +169,7 @@ func span(d time.Duration) string {
 	return short(d.Round(time.Second).String())
 }
 
-// short leaves out what a duration has none of at its end: 1h, not 1h0m0s.
+// short removes the zero units at the end of a duration: 1h, not 1h0m0s.
 func short(d string) string {
 	if strings.HasSuffix(d, "m0s") {
 		d = strings.TrimSuffix(d, "0s")
@@ -179,7 +180,7 @@ func short(d string) string {
 	return d
 }
 
-// size prints mebibytes for people.
+// size formats mebibytes.
 func size(mib int) string {
 	if mib < 1<<10 {
 		return fmt.Sprintf("%d MiB", mib)
@@ -187,7 +188,7 @@ func size(mib int) string {
 	return fmt.Sprintf("%g GiB", math.Round(float64(mib)/(1<<10)*10)/10)
 }
 
-// labels prints labels as they are given: k=v, sorted.
+// labels formats labels as flags have them: k=v, sorted.
 func labels(m map[string]string) string {
 	var out []string
 	for k, v := range m {
@@ -197,7 +198,7 @@ func labels(m map[string]string) string {
 	return strings.Join(out, ",")
 }
 
-// unless prints v, or nothing if it is the zero value.
+// unless returns v, or an empty text for the zero value.
 func unless[T comparable](v T) any {
 	var zero T
 	if v == zero {

@@ -1,15 +1,17 @@
 // Package cli is the command line of corral: sites, glideins, clusters and runs from the shell.
 //
-// Each noun has a file, glidein.go for example, with the verbs of the noun, the flags of each verb and the columns of
-// the noun's list. The shapes that verbs share are in verb.go, tables in table.go, and the texts of help in help.txt.
-// An action only parses its arguments, calls corrald by package api and prints the answer.
+// Each noun has a file, glidein.go for example, with its type (glideinVerbs), the flags of each verb and the columns of
+// its list; larger verbs have files of their own, glidein_create.go say, and glidein_help.txt has the help. All share
+// the shapes of verbs (verb.go), flags (flags.go), the connection to corrald (connection.go), listings (listing.go) and
+// the printer (printer.go). An action only parses its arguments, calls corrald through package api and prints the
+// answer.
 //
 // Data goes to stdout, everything else to stderr. With -o json the data is the REST type unchanged, so that a script
 // sees what the interface documents. The exit code follows from the kind of the error, by the table of package api; a
 // command that a signal ends exits with 128 and the number of the signal, as shells expect.
 //
-// What a command shows while it waits is in package progress, drawings are in package plot, and reports in package
-// report.
+// Package progress shows what a command waits for, package plot draws, package report writes reports, and package
+// forecast computes what the client works out without corrald.
 package cli
 
 import (

@@ -1,7 +1,7 @@
 package cli
 
-// A mirror is a server with worker packages that corrald reads. Its index may be out of reach when it is added, and
-// come back later: only check, which is asked just to find that out, calls it an error.
+// A mirror is a server with worker packages that corrald reads. If its index cannot be read when it is added, that is
+// not an error, since the server may come back; only check reports it as one.
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func newMirror(c *cli.Context) (api.NewMirror, error) {
 	return api.NewMirror{Name: c.Args().Get(0), URL: c.Args().Get(1)}, nil
 }
 
-// showNew shows a mirror, even one whose index cannot be read: its server may be down just now.
+// showNew shows a new mirror, even if its index cannot be read: its server may be down just now.
 func (v mirrorVerbs) showNew(m corral.Mirror) error {
 	if m.Reason != "" {
 		v.say("mirror %s is added, but: %s", m.Name, m.Reason)

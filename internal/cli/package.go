@@ -1,7 +1,7 @@
 package cli
 
-// Packages are what sites install: HTCondor's daemons for workers, and HTCondor itself for pools. Here are the verbs on
-// corrald's catalog; packagebuild.go makes packages of HTCondor.
+// Packages are installed at sites: HTCondor's daemons for workers, and HTCondor itself for pools. This file has the
+// verbs on corrald's catalog; package_build.go makes packages of HTCondor.
 
 import (
 	"fmt"
@@ -47,7 +47,8 @@ func (v packageVerbs) command() *cli.Command {
 	}
 }
 
-// newPackage names the archive to corrald, which reads it by itself: a path is one on corrald's host.
+// newPackage makes a request with the path or URL of an archive. corrald reads the archive itself, so a path refers to
+// corrald's host.
 func newPackage(c *cli.Context) (in api.NewPackage, err error) {
 	in.Source, in.Sign = c.Args().First(), c.Bool("sign")
 	if !strings.Contains(in.Source, "://") {
@@ -63,7 +64,7 @@ func newPackage(c *cli.Context) (in api.NewPackage, err error) {
 	return in, nil
 }
 
-// packageTable shows as much of a digest and of a key as tells them apart.
+// packageTable shortens digests and keys to what distinguishes them.
 var packageTable = listing[corral.Package]{
 	owner: func(k corral.Package) string { return k.Owner },
 

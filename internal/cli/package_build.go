@@ -1,8 +1,8 @@
 package cli
 
-// Packages of HTCondor are made on the user's machine, from Debian's packages or from an HTCondor that is installed,
-// and without root. Both archives are made in a folder, which is a temporary one unless --out names it, and corrald
-// then imports them and signs them with its own key.
+// Packages of HTCondor are made on the user's machine, from Debian's packages or from an installed HTCondor, without
+// root. Both archives are written to a folder, a temporary one unless --out names it; corrald then imports them and
+// signs them with its own key.
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	packaging "github.com/corral-pilot/corral/packages/htcondor"
 )
 
-// defaultSuite is the newest stable Debian that has HTCondor.
+// defaultSuite is the newest stable Debian with HTCondor.
 const defaultSuite = "trixie"
 
 func (v packageVerbs) buildCommand() *cli.Command {
@@ -37,7 +37,7 @@ func (v packageVerbs) buildCommand() *cli.Command {
 	}
 }
 
-// build asks for corrald before it begins, since what follows takes a minute and downloads HTCondor.
+// build contacts corrald before it starts, since building takes a minute and downloads HTCondor.
 func (v packageVerbs) build(c *cli.Context) error {
 	switch {
 	case c.IsSet("from") && c.IsSet("from-debian"):
@@ -46,7 +46,7 @@ func (v packageVerbs) build(c *cli.Context) error {
 		return corral.ErrorAt(corral.Invalid, "--no-import", "nothing would be left: name a folder with --out")
 	}
 	var cl *api.Client
-	if !c.Bool("no-import") { // before the work: there may be no corrald
+	if !c.Bool("no-import") { // before the work: corrald may not run
 		var err error
 		if cl, err = connect(c); err != nil {
 			return err
@@ -77,8 +77,8 @@ func (v packageVerbs) build(c *cli.Context) error {
 	return packageTable.list(v.printer, imported)
 }
 
-// outFolder makes the folder for archives, a temporary one if no name is given. Others may read it: corrald reads the
-// archives there, perhaps as another user.
+// outFolder creates the folder for archives, a temporary one if name is empty. It is readable by others: corrald,
+// perhaps under another user, reads the archives there.
 func outFolder(name string) (string, error) {
 	if name != "" {
 		dir, err := filepath.Abs(name)
@@ -100,17 +100,17 @@ func outFolder(name string) (string, error) {
 	return dir, nil
 }
 
-// A builtPackage is an archive that was just made.
+// A builtPackage is a package with its new archive.
 type builtPackage struct {
 	packages.Package
 	File string `json:"file"`
 }
 
-// An htcondorSource is where packages of HTCondor are made from: an installation in a folder, or else a suite of
-// Debian, whose packages are unpacked without being installed.
+// An htcondorSource is the source of packages of HTCondor: an installation in a folder, or else a suite of Debian,
+// whose packages are unpacked without being installed.
 type htcondorSource struct{ installed, suite string }
 
-// pack makes both packages of an HTCondor as files of out, and says what it does.
+// pack writes both packages of an HTCondor into out, and reports its steps through say.
 func (s htcondorSource) pack(ctx context.Context, out string, say func(string)) (built []builtPackage, err error) {
 	scratch, err := os.MkdirTemp("", "corral-htcondor-")
 	if err != nil {
@@ -132,7 +132,7 @@ func (s htcondorSource) pack(ctx context.Context, out string, say func(string)) 
 	return built, nil
 }
 
-// find returns the HTCondor; one that is not installed is unpacked in scratch.
+// find returns the HTCondor; Debian's packages are unpacked in scratch.
 func (s htcondorSource) find(ctx context.Context, scratch string, say func(string)) (packaging.Installation, error) {
 	if s.installed != "" {
 		dir, err := filepath.Abs(s.installed)
@@ -149,7 +149,7 @@ func (s htcondorSource) find(ctx context.Context, scratch string, say func(strin
 	return d.Unpack(ctx, scratch)
 }
 
-// packInto makes the package as a file of out that has its name, whole or not at all.
+// packInto writes the package, atomically, to a file of out with the package's name.
 func packInto(ctx context.Context, from packaging.Installation, what, out string) (b builtPackage, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return b, err
@@ -176,7 +176,7 @@ func packInto(ctx context.Context, from packaging.Installation, what, out string
 	return b, nil
 }
 
-// importBuilt brings what the catalog has not into it.
+// importBuilt imports those packages that the catalog lacks.
 func (v packageVerbs) importBuilt(ctx context.Context, cl *api.Client, built []builtPackage) ([]corral.Package, error) {
 	var imported []corral.Package
 	for _, b := range built {

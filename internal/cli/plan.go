@@ -1,7 +1,8 @@
 package cli
 
-// plan has corrald make a plan: which pilots to ask for, so that a workflow ends in time, or for little. provision asks
-// for them. Both are about the plan that corrald keeps; its document is what the planner made, and what -o json has.
+// plan has corrald make a plan: which pilots to request so that a workflow meets its deadline or its budget. provision
+// requests the pilots. Both use the plan that corrald stores; its document is the planner's result, which -o json
+// prints.
 
 import (
 	"bytes"
@@ -76,7 +77,7 @@ func (v planVerbs) command() *cli.Command {
 	}
 }
 
-// pilotFlags say what pilots a plan may have.
+// pilotFlags returns the flags that restrict the pilots of a plan.
 func pilotFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
@@ -87,7 +88,7 @@ func pilotFlags() []cli.Flag {
 	}
 }
 
-// goalFlags say what a plan is to reach.
+// goalFlags returns the flags for the goal of a plan.
 func goalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.DurationFlag{Name: "deadline", Usage: "end within `D`"},
@@ -101,12 +102,12 @@ func goalFlags() []cli.Flag {
 	}
 }
 
-// goalOf reads goalFlags.
+// goalOf reads the values of goalFlags.
 func goalOf(c *cli.Context) (plan.Goal, error) {
 	g := plan.Goal{Objective: plan.Objective(c.String("objective")), Tradeoff: c.Float64("tradeoff"),
 		Confidence: c.Float64("confidence")}
 	switch {
-	case !(g.Tradeoff >= 0 && g.Tradeoff <= 1): // NaN is not, either
+	case !(g.Tradeoff >= 0 && g.Tradeoff <= 1): // false for NaN, too
 		return g, corral.ErrorAt(corral.Invalid, "--tradeoff", "%g is not between 0 and 1", g.Tradeoff)
 	case c.IsSet("confidence") && !(g.Confidence > 0 && g.Confidence < 1):
 		return g, corral.ErrorAt(corral.Invalid, "--confidence", "%g is not between 0 and 1", g.Confidence)
@@ -173,7 +174,7 @@ func (v planVerbs) newPlan(c *cli.Context) (api.NewPlan, error) {
 	return n, err
 }
 
-// readWorkflowFor reads the workflow that is to be planned.
+// readWorkflowFor reads the workflow to plan and returns it as WfFormat.
 func (v planVerbs) readWorkflowFor(c *cli.Context, file string) ([]byte, error) {
 	w, err := v.readWorkflow(c.Context, file, false)
 	if errors.Is(err, fs.ErrNotExist) && input.Nearest(namesIn(c.Command.Subcommands), file) != "" {
@@ -187,8 +188,7 @@ func (v planVerbs) readWorkflowFor(c *cli.Context, file string) ([]byte, error) 
 	return document.Bytes(), err
 }
 
-// showNew prints the plan that was asked for. One whose goal is out of reach is an error, and is printed all the
-// same: it has the nearest that is within reach.
+// showNew prints a new plan. If its goal is out of reach, it prints the nearest feasible plan and returns an error.
 func (v planVerbs) showNew(row corral.Plan, explain bool) error {
 	if err := v.show(row, explain); err != nil {
 		return err
@@ -197,13 +197,13 @@ func (v planVerbs) showNew(row corral.Plan, explain bool) error {
 		return infeasible(row)
 	}
 	document, _, err := documentOf(row)
-	if err == nil && row.ID != 0 && len(document.Pilots) > 0 { // not of a dry run, which has the id 0
+	if err == nil && row.ID != 0 && len(document.Pilots) > 0 { // a dry run has the id 0
 		v.say("ask for its pilots with `corral provision %d`", row.ID)
 	}
 	return err
 }
 
-// infeasible is the error of a plan that cannot be.
+// infeasible returns the error of a plan whose goal is out of reach, nil for other plans.
 func infeasible(row corral.Plan) error {
 	if row.State != corral.PlanInfeasible {
 		return nil
@@ -211,13 +211,13 @@ func infeasible(row corral.Plan) error {
 	return printedError{corral.Errorf(corral.Unsatisfiable, "%s", row.Reason)}
 }
 
-// show prints a plan: what it comes to, its pilots and, if asked, why.
+// show prints a plan: its figures, its pilots and, with explain, the reasons.
 func (v planVerbs) show(row corral.Plan, explain bool) error {
 	var document plan.Plan
 	if err := json.Unmarshal(row.Document, &document); err != nil {
 		return fmt.Errorf("reading plan %d: %w", row.ID, err)
 	}
-	if row.ID == 0 && v.quiet { // a dry run, which has no id
+	if row.ID == 0 && v.quiet { // a dry run has no id
 		return nil
 	}
 	if err := planTable.show(v.printer, row); err != nil {
@@ -229,7 +229,7 @@ func (v planVerbs) show(row corral.Plan, explain bool) error {
 	return nil
 }
 
-// showParts prints the tables of a plan: its pilots, or those of the nearest, and if asked what speaks for it.
+// showParts prints the tables of a plan: its pilots, or those of the nearest plan, and with explain the reasons.
 func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	fmt.Fprintln(v.out)
 	pilots := document.Pilots
@@ -242,7 +242,7 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 		pilots = near.Pilots
 	}
 	if !document.Feasible && len(pilots) == 0 {
-		return nil // the reason is said with the exit code
+		return nil // the error has the reason
 	}
 	err := v.listPilots(pilots)
 	if err == nil && len(document.Contest) > 0 {
@@ -273,7 +273,8 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	return pointTable.list(v.printer, document.Front)
 }
 
-// fromDocument are what a plan comes to, empty for one whose goal is out of reach. A damaged document has none either.
+// fromDocument returns a cell computed from a plan's document. It is empty if the goal is out of reach or the document
+// is damaged.
 func fromDocument(cell func(plan.Plan) any) func(corral.Plan) any {
 	return func(row corral.Plan) any {
 		var document plan.Plan
@@ -284,7 +285,7 @@ func fromDocument(cell func(plan.Plan) any) func(corral.Plan) any {
 	}
 }
 
-// fromSummary are those of figures that lists have, too.
+// fromSummary returns a cell computed from a plan's summary, which lists contain, or else from its document.
 func fromSummary(cell func(plan.Summary) any) func(corral.Plan) any {
 	return func(row corral.Plan) any {
 		var sum plan.Summary
@@ -330,7 +331,7 @@ var planTable = listing[corral.Plan]{
 	},
 }
 
-// confidenceOf says how sure a plan is to meet its deadline, where that was asked for.
+// confidenceOf formats the probability that a plan meets its deadline, if that was requested.
 func confidenceOf(d plan.Plan) any {
 	c := d.Confidence
 	switch {
@@ -370,7 +371,7 @@ var revisionTable = listing[corral.Revision]{
 	},
 }
 
-// showRevisions prints how a plan was revised.
+// showRevisions prints the revisions of a plan.
 func (v planVerbs) showRevisions(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 	all, err := cl.PlanRevisions(c.Context, id)
 	if err != nil || len(all) == 0 {

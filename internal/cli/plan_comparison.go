@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// showContest puts the algorithms beside each other whose plans were played, and says why others made none.
+// showContest lists the algorithms whose plans were simulated, and the reasons why others made none.
 func (v planVerbs) showContest(all []plan.Entrant) error {
 	made := slices.DeleteFunc(slices.Clone(all), func(e plan.Entrant) bool { return e.Why != "" })
 	if err := entrantTable.list(v.printer, made); err != nil {
@@ -32,7 +32,7 @@ var entrantTable = listing[plan.Entrant]{
 		{"missed", func(e plan.Entrant) any { return percent(e.Missed) }},
 		{"weight", func(e plan.Entrant) any {
 			if e.Weight == 0 {
-				return "" // it decides nothing
+				return "" // it has no influence
 			}
 			return fmt.Sprintf("%.3f", e.Weight)
 		}},
@@ -45,7 +45,7 @@ var entrantTable = listing[plan.Entrant]{
 	},
 }
 
-// rivalTable puts a plan beside policies that only react to a queue.
+// rivalTable compares a plan with policies that only react to a queue.
 var rivalTable = listing[plan.Rival]{
 	id:   func(r plan.Rival) string { return r.Policy },
 	none: "nothing was compared",

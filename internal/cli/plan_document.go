@@ -1,7 +1,7 @@
 package cli
 
-// A plan that exists is named by its id, or is a file that `corral plan -o json` has printed. Its document is what the
-// planner made; a schedule of many tasks lies apart from it, at corrald or in a file of its own.
+// An existing plan is named by its id, or by a file printed by `corral plan -o json`. Its document is the planner's
+// result; a schedule of many tasks is stored apart from it, in corrald or in a file of its own.
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// showKept prints a plan that corrald has, with its pictures and its schedule where they are asked for.
+// showKept prints a plan of corrald, and writes its pictures and its schedule if requested.
 func (v planVerbs) showKept(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 	row, err := cl.Plan(c.Context, id)
 	if err != nil {
@@ -39,7 +39,7 @@ func (v planVerbs) showKept(c *cli.Context, cl *api.Client, id corral.PlanID) er
 	return v.showRevisions(c, cl, id)
 }
 
-// writeSchedule writes a plan's schedule to the file of --schedule, if one was named, and reports whether that is all that
+// writeSchedule writes a plan's schedule to the file of --schedule, if there is one, and reports whether nothing else
 // is to be printed.
 func writeSchedule(c *cli.Context, cl *api.Client, row corral.Plan) (all bool, err error) {
 	file := c.String("schedule")
@@ -57,7 +57,7 @@ func writeSchedule(c *cli.Context, cl *api.Client, row corral.Plan) (all bool, e
 	return false, os.WriteFile(file, lines, 0o666)
 }
 
-// scheduleLines asks corrald for a plan's schedule. Of a dry run there is what its document has.
+// scheduleLines returns a plan's schedule from corrald, or for a dry run the one in its document.
 func scheduleLines(ctx context.Context, cl *api.Client, row corral.Plan) ([]byte, error) {
 	if row.ID != 0 {
 		return cl.PlanSchedule(ctx, row.ID)
@@ -75,7 +75,7 @@ func scheduleLines(ctx context.Context, cl *api.Client, row corral.Plan) ([]byte
 	return lines.Bytes(), err
 }
 
-// scheduleApart returns the schedule that lies apart from a plan's document; nil if none does.
+// scheduleApart returns the schedule that is stored apart from a plan's document, or nil.
 func scheduleApart(ctx context.Context, cl *api.Client, row corral.Plan) ([]plan.Placement, error) {
 	document, _, err := documentOf(row)
 	if err != nil || document.Whole() {
@@ -88,12 +88,12 @@ func scheduleApart(ctx context.Context, cl *api.Client, row corral.Plan) ([]plan
 	return document.Schedule, err
 }
 
-// documentOf reads a plan's document; of one whose goal is out of reach it is the nearest that is possible.
+// documentOf reads a plan's document; if the goal is out of reach, it returns the nearest feasible plan.
 func documentOf(row corral.Plan) (document *plan.Plan, nearest bool, err error) {
 	document = new(plan.Plan)
 	if err := json.Unmarshal(row.Document, document); err != nil {
 		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) { // of a type of ours, which says nothing to people
+		if errors.As(err, &wrong) { // its text names a Go type, which means nothing to users
 			err = fmt.Errorf("%s is %s", wrong.Field, wrong.Value)
 		}
 		return nil, false, corral.ErrorAt(corral.Invalid, "plan", "it is not a plan: %w", err)
@@ -104,13 +104,13 @@ func documentOf(row corral.Plan) (document *plan.Plan, nearest bool, err error) 
 	return document, false, nil
 }
 
-// scheduleInFlag names the file that has a plan's schedule.
+// scheduleInFlag names the file to read a plan's schedule from.
 func scheduleInFlag() cli.Flag {
 	return &cli.StringFlag{Name: "schedule",
 		Usage: "read the schedule from `FILE`, where the plan's file has only its digest"}
 }
 
-// scheduleOutFlag names the file for a plan's schedule.
+// scheduleOutFlag names the file to write a plan's schedule to.
 func scheduleOutFlag() cli.Flag {
 	return &cli.StringFlag{Name: "schedule",
 		Usage:  "write the place and time of each task, as lines of JSON, to `FILE`; - is stdout, and all of it",
@@ -119,13 +119,13 @@ func scheduleOutFlag() cli.Flag {
 
 // A planInput is the plan that the first argument of a command names.
 type planInput struct {
-	row      corral.Plan // of a file that has the document alone, nothing else is known
+	row      corral.Plan // only the document is known if a file has nothing else
 	document *plan.Plan  // with its schedule
 	foreign  bool        // the schedule is that of another plan
-	nearest  bool        // its goal is out of reach, and the document is the nearest plan that is possible
+	nearest  bool        // the goal is out of reach; the document is the nearest feasible plan
 }
 
-// readPlan reads the plan that the first argument names: corrald's if it is an id, else a file.
+// readPlan reads the plan that the first argument names: an id is that of a plan of corrald, anything else a file.
 func readPlan(c *cli.Context) (r planInput, err error) {
 	name, lines := c.Args().First(), fromFile(c.String("schedule"))
 	id, notOne := strconv.ParseInt(name, 10, 64)
@@ -170,7 +170,7 @@ func readPlan(c *cli.Context) (r planInput, err error) {
 	return r, err
 }
 
-// checkAssumptions says which of the assumptions of a plan make no sense.
+// checkAssumptions returns an error if an assumption of a plan is invalid.
 func checkAssumptions(a *plan.Assumed) error {
 	if _, err := sim.ParseSpread(a.Spread); err != nil {
 		return fmt.Errorf("error: %w", err)
@@ -178,7 +178,7 @@ func checkAssumptions(a *plan.Assumed) error {
 	return a.Check()
 }
 
-// planKept reads a plan that corrald has, and how its schedule is to be had.
+// planKept reads a plan of corrald, and returns a function that reads its schedule.
 func planKept(c *cli.Context, id corral.PlanID) (row corral.Plan, lines func() ([]byte, error), err error) {
 	cl, err := connect(c)
 	if err == nil {
@@ -187,7 +187,7 @@ func planKept(c *cli.Context, id corral.PlanID) (row corral.Plan, lines func() (
 	return row, func() ([]byte, error) { return cl.PlanSchedule(c.Context, id) }, err
 }
 
-// planFile reads a plan from a file: what `corral plan -o json` has printed, or the document in it alone.
+// planFile reads a plan from a file: the output of `corral plan -o json`, or the document in it.
 func planFile(name string) (row corral.Plan, err error) {
 	text, err := input.ReadFile(name, api.MaxRunBody)
 	if err != nil {
@@ -209,8 +209,8 @@ func planFile(name string) (row corral.Plan, err error) {
 	return row, nil
 }
 
-// notAPlan is the error about a file that has no plan; err, if there is one, is that of package json, of which people
-// are told the line and not the types.
+// notAPlan returns the error about a file without a plan. If err is a syntax error of package json, it names the line;
+// other errors name Go types and are left out.
 func notAPlan(name string, text []byte, err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
@@ -220,7 +220,7 @@ func notAPlan(name string, text []byte, err error) error {
 	return corral.ErrorAt(corral.Invalid, name, "it is no plan: want what `corral plan -o json` prints")
 }
 
-// fromFile reads the file of a schedule once it is needed.
+// fromFile returns a function that reads the file of a schedule.
 func fromFile(name string) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		if name == "" {
@@ -235,8 +235,8 @@ func fromFile(name string) func() ([]byte, error) {
 	}
 }
 
-// trimBOM is a text without a byte order mark, which some editors put before it.
+// trimBOM removes the byte order mark that some editors put at the beginning of a text.
 func trimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte(input.ByteOrderMark)) }
 
-// maxSchedule is how long the file of a schedule may be: some ten million tasks.
+// maxSchedule is the maximum length of a schedule's file in bytes: some ten million tasks.
 const maxSchedule = 1 << 30

@@ -8,8 +8,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// showMarginal prints what further cpus are worth, if that was asked for, and below it why those of some steps do not
-// pay.
+// showMarginal prints the worth of further cpus, if it was requested, and below it the steps that do not pay.
 func (v planVerbs) showMarginal(all []plan.Marginal) error {
 	if len(all) == 0 {
 		return nil
@@ -44,7 +43,7 @@ var marginalTable = listing[plan.Marginal]{
 	},
 }
 
-// savedForOne is a number of seconds for people, as other durations are; of more than a lifetime it is the number.
+// savedForOne formats seconds as a duration, or as a number if they exceed a lifetime.
 func savedForOne(seconds float64) string {
 	if seconds > 1e9 {
 		return fmt.Sprintf("%.3gs", seconds)

@@ -13,7 +13,7 @@ type numberedPilot struct {
 	number int
 }
 
-// listPilots prints the pilots of a plan, with their numbers where one takes the place of another, or hedges it.
+// listPilots prints the pilots of a plan, with their numbers if a pilot replaces or hedges another.
 func (v planVerbs) listPilots(pilots []plan.Pilot) error {
 	if !slices.ContainsFunc(pilots, func(q plan.Pilot) bool { return q.Follows != nil || q.Hedges != nil }) {
 		return pilotTable.list(v.printer, pilots)

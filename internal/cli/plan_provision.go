@@ -1,6 +1,6 @@
 package cli
 
-// The pilots of a plan are asked for together, and let go together.
+// The pilots of a plan are requested and released together.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// releasedStates are the states in which a pilot holds nothing any more.
+// releasedStates are the states in which a pilot holds no resources any more.
 var releasedStates = strings.Join([]string{string(corral.GlideinDeleted), string(corral.GlideinFinished),
 	string(corral.GlideinFailed)}, ",")
 
@@ -24,7 +24,7 @@ func (v planVerbs) provisionCommand() *cli.Command {
 	c := plans.verb("provision", func(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 		row, err := cl.ProvisionPlan(c.Context, id)
 		if err == nil {
-			err = planTable.show(v.printer, row) // before a wait, which may be in vain or be interrupted
+			err = planTable.show(v.printer, row) // before the wait, which may fail or be interrupted
 		}
 		if err != nil || !c.Bool("wait") {
 			return err
@@ -35,7 +35,7 @@ func (v planVerbs) provisionCommand() *cli.Command {
 	return c
 }
 
-// releasePlan lets a plan's pilots go and, if asked, waits until none of them is left.
+// releasePlan releases a plan's pilots and, with --wait, waits until none is left.
 func releasePlan(c *cli.Context, cl *api.Client, id corral.PlanID) (corral.Plan, error) {
 	row, err := cl.ReleasePlan(c.Context, id)
 	if err != nil || !c.Bool("wait") {
@@ -44,8 +44,8 @@ func releasePlan(c *cli.Context, cl *api.Client, id corral.PlanID) (corral.Plan,
 	return row, awaitReleased(c.Context, cl, id, c.Duration("timeout"))
 }
 
-// awaitProvisioned waits for the workers of those pilots of a plan that are to be submitted first; the timeout is for
-// all of them together; 0: no limit.
+// awaitProvisioned waits for the workers of those pilots of a plan that are submitted first; the timeout is for all of
+// them together; 0: no limit.
 func (v planVerbs) awaitProvisioned(c *cli.Context, cl *api.Client, id corral.PlanID) error {
 	began, timeout := time.Now(), c.Duration("timeout")
 	pilots, err := cl.Glideins(c.Context, api.Filter{Labels: map[string]string{"plan": fmt.Sprint(id)}})
@@ -62,8 +62,8 @@ func (v planVerbs) awaitProvisioned(c *cli.Context, cl *api.Client, id corral.Pl
 	return err
 }
 
-// soonest are the glideins with the earliest time before which they are not submitted, a zero time being earlier than
-// all, among those that are not over, if there are such.
+// soonest returns the glideins with the earliest NotBefore, a zero time being the earliest, from those that are not
+// over, if there are any.
 func soonest(all []corral.Glidein) (first []corral.Glidein) {
 	over := func(g corral.Glidein) bool { return g.State.Terminal() }
 	if live := slices.DeleteFunc(slices.Clone(all), over); len(live) > 0 {
@@ -95,7 +95,7 @@ func awaitReleased(ctx context.Context, cl *api.Client, id corral.PlanID, timeou
 	return err
 }
 
-// remaining is what is left of a timeout, at least a millisecond: 0 is no limit.
+// remaining returns the rest of a timeout, at least a millisecond, since 0 means no limit.
 func remaining(timeout, spent time.Duration) time.Duration {
 	if timeout == 0 {
 		return 0

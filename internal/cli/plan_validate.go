@@ -1,7 +1,6 @@
 package cli
 
-// validate checks a plan by itself, here and not in corrald: by the rules of package validator, with what the plan says
-// that it assumes.
+// validate checks a plan here and not in corrald, with the rules of package validator and the plan's own assumptions.
 
 import (
 	"bytes"
@@ -23,10 +22,10 @@ func (v planVerbs) validateCommand() *cli.Command {
 		Action: v.validate}
 }
 
-// A verdict says whether a plan is what it claims to be.
+// A verdict is the result of a validation.
 type verdict struct {
 	Valid     bool     `json:"valid"`
-	Nearest   bool     `json:"nearest"`            // this is of the nearest to a goal out of reach
+	Nearest   bool     `json:"nearest"`            // the goal is out of reach; the nearest plan was checked
 	Unchecked []string `json:"unchecked"`          // rules that need the workflow
 	Breaches  []breach `json:"breaches,omitempty"` // in the order in which they were found
 }
@@ -61,7 +60,7 @@ func (v planVerbs) validate(c *cli.Context) error {
 	return v.showVerdict(found, c.Args().First())
 }
 
-// digestRule is the rule that a plan's document is the one that its digest is of.
+// digestRule is the rule that a plan's document matches its digest.
 const digestRule = "digest"
 
 // breachesOf lists the rules that a plan breaks in its problem.
@@ -73,7 +72,7 @@ func breachesOf(read planInput, problem plan.Problem) (all []breach) {
 	document := *read.document
 	document.Number(problem.Work)
 	if read.nearest {
-		document.Goal = plan.Goal{} // which it misses
+		document.Goal = plan.Goal{} // the nearest plan misses the goal
 	}
 	for _, b := range validator.All(problem, &document) {
 		all = append(all, breach{b.Rule, b.Where, b.More})
@@ -81,8 +80,8 @@ func breachesOf(read planInput, problem plan.Problem) (all []breach) {
 	return all
 }
 
-// sameDigest reports whether a plan's document is the one that its row was made with. Of a document alone that is not
-// known.
+// sameDigest reports whether a plan's document matches the digest of its row. A document alone has no digest, and
+// passes.
 func sameDigest(row corral.Plan) bool {
 	var compact bytes.Buffer
 	if row.Digest == "" {
@@ -92,7 +91,7 @@ func sameDigest(row corral.Plan) bool {
 	return err == nil && fmt.Sprintf("sha256:%x", sha256.Sum256(compact.Bytes())) == row.Digest
 }
 
-// showVerdict prints a line for each rule that is broken, or that none is.
+// showVerdict prints a line for each broken rule, or "valid".
 func (v planVerbs) showVerdict(found verdict, name string) error {
 	var lines []string
 	for _, b := range found.Breaches {

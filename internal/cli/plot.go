@@ -1,6 +1,6 @@
 package cli
 
-// A plan is drawn where it was asked for, not by corrald: its document has all that a picture shows.
+// The client draws plans, not corrald: the document has all the data.
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/report"
 )
 
-// planPlot is what --plot does with a plan.
+// planPlot is the help of --plot for a plan.
 const planPlot = "draw the cpus that it holds over time, and the plans that were considered, into `FILE`.png or .svg"
 
-// plotFlag names the file for a picture. Its ending is checked before anything is asked for.
+// plotFlag names the file for a picture. It checks the extension before anything is requested.
 func plotFlag(usage string) cli.Flag {
 	return &cli.StringFlag{
 		Name:  "plot",
@@ -32,7 +32,7 @@ func plotFlag(usage string) cli.Flag {
 	}
 }
 
-// checkWritable refuses a file that cannot be written because of where it is, before anything is made of which it tells.
+// checkWritable refuses a file that cannot be written at its place, before its content is computed.
 func checkWritable(flag, file string) error {
 	if dir, err := os.Stat(filepath.Dir(file)); err != nil || !dir.IsDir() {
 		return corral.ErrorAt(corral.Invalid, flag, "there is no folder %s", filepath.Dir(file))
@@ -51,8 +51,7 @@ func formatOf(file string) (plot.Format, error) {
 	return f, nil
 }
 
-// plotPlan draws a plan into the file of --plot, if one was named. Of a plan whose goal is out of reach the nearest is
-// drawn.
+// plotPlan draws a plan, or the nearest feasible one, into the file of --plot, if there is one.
 func plotPlan(c *cli.Context, cl *api.Client, row corral.Plan) error {
 	file := c.String("plot")
 	if file == "" {
@@ -74,7 +73,7 @@ func plotPlan(c *cli.Context, cl *api.Client, row corral.Plan) error {
 	return draw(file, figures...)
 }
 
-// draw writes figures into a file whose name says in which format.
+// draw writes figures into a file, in the format of its extension.
 func draw(file string, figures ...plot.Figure) error {
 	format, err := formatOf(file)
 	if err != nil {

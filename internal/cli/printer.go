@@ -1,6 +1,6 @@
 package cli
 
-// Everything is printed in one of three ways: a table for people, JSON or YAML with the names of the REST API, or bare
+// Everything is printed in one of three ways: as a table, as JSON or YAML with the names of the REST API, or as bare
 // ids with --quiet. Data goes to stdout and everything else to stderr, so a script can rely on either form.
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/progress"
 )
 
-// The forms of what is printed.
+// The forms of output.
 const (
 	formTable = "table"
 	formJSON  = "json"
@@ -32,18 +32,18 @@ const (
 
 var forms = []string{formTable, formJSON, formYAML}
 
-// A printer writes what a command has to say in the form that was asked for.
+// A printer writes the output of a command in the requested form.
 type printer struct {
 	stdio
 	format string
-	quiet  bool       // bare ids instead
-	flags  []cli.Flag // of the command that runs
+	quiet  bool       // print bare ids
+	flags  []cli.Flag // of the running command
 }
 
-// configure reads the global flags; it runs before any command does.
+// configure reads the global flags; it runs before every command.
 func (p *printer) configure(c *cli.Context) error {
 	format := c.String("output")
-	if isCommand(c.App.Commands, format) { // which -o took for its value
+	if isCommand(c.App.Commands, format) { // -o took the command for its value
 		return corral.ErrorAt(corral.Invalid, "--output", "wants table, json or yaml before the command %q", format)
 	}
 	if !slices.Contains(forms, format) {
@@ -53,24 +53,24 @@ func (p *printer) configure(c *cli.Context) error {
 	return nil
 }
 
-// isCommand reports whether a word names one of the commands, or one of theirs.
+// isCommand reports whether a word names one of the commands or their subcommands.
 func isCommand(commands []*cli.Command, word string) bool {
 	return slices.ContainsFunc(commands, func(c *cli.Command) bool {
 		return c.HasName(word) || isCommand(c.Subcommands, word)
 	})
 }
 
-// forPeople reports whether tables and what stands around them are wanted.
+// forPeople reports whether to print tables and the text around them.
 func (p *printer) forPeople() bool { return p.format == formTable && !p.quiet }
 
-// say writes one line for people.
+// say writes a line to stderr, unless --quiet is given.
 func (p *printer) say(format string, args ...any) {
 	if !p.quiet {
 		fmt.Fprintln(p.err, readable(fmt.Sprintf(format, args...)))
 	}
 }
 
-// print writes v, called id, in the form that was asked for; what writes it for people.
+// print writes v in the requested form; people writes it as text, and id is printed with --quiet.
 func (p *printer) print(v any, id string, people func()) error {
 	switch {
 	case p.quiet:
@@ -83,7 +83,7 @@ func (p *printer) print(v any, id string, people func()) error {
 	return nil
 }
 
-// encode writes v as JSON or YAML; both have the names of the REST type.
+// encode writes v as JSON or YAML, both with the names of the REST type.
 func (p *printer) encode(v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -98,8 +98,8 @@ func (p *printer) encode(v any) error {
 	return err
 }
 
-// objectError is an error that concerns an object which the command made, or found: with -o json the
-// problem's instance says which.
+// An objectError concerns an object that the command created or found; with -o json the problem's instance is the
+// object's path.
 type objectError struct {
 	instance string // its path in the REST API
 	err      error
@@ -108,14 +108,14 @@ type objectError struct {
 func (a objectError) Error() string { return a.err.Error() }
 func (a objectError) Unwrap() error { return a.err }
 
-// printedError is an error that stdout tells already.
+// A printedError is already visible on stdout.
 type printedError struct{ error }
 
 func (s printedError) Unwrap() error { return s.error }
 
-// problem says what went wrong: on stderr for people, with -o json or yaml also as a problem object on stdout, where a
-// script looks for the answer. Of an internal error of corrald only corrald's log has the details; one of this program
-// may be shown, since whoever sees it is its user.
+// problem reports an error: as a sentence on stderr, and with -o json or yaml also as a problem object on stdout, where
+// a script looks for the answer. The details of an internal error of corrald are only in corrald's log; those of an
+// error of this program are shown, since the reader is its user.
 func (p *printer) problem(err error) {
 	fmt.Fprintln(p.err, "corral: "+readable(withFlag(err, p.flags)))
 	var already printedError
@@ -124,25 +124,25 @@ func (p *printer) problem(err error) {
 	}
 	problem := *api.ProblemOf(err)
 	var own *corral.Error
-	if !errors.As(err, &own) { // an error of this program, not of corrald's: it may be shown
+	if !errors.As(err, &own) { // an error of this program, whose details may be shown
 		problem.Detail = err.Error()
 	}
 	var of objectError
 	if errors.As(err, &of) {
 		problem.Instance = of.instance
 	}
-	_ = p.encode(problem) // the same words are on stderr
+	_ = p.encode(problem) // stderr has the same text
 }
 
-// maxSentence is how many characters of a sentence people are shown.
+// maxSentence is the maximum length of a sentence in characters.
 const maxSentence = 4000
 
-// readable is a sentence that no terminal obeys and that ends before nobody reads it any more.
+// readable returns a sentence without control characters, cut at maxSentence.
 func readable(sentence string) string {
 	return truncate(progress.Inert(strings.ReplaceAll(sentence, "\r\n", "\n")), maxSentence)
 }
 
-// A stream is one that remembers why something was not written to it.
+// A stream stores the first error of writing to it.
 type stream struct {
 	io.Writer
 	mu  sync.Mutex // guards err
@@ -157,7 +157,7 @@ func (o *stream) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// lost is why something was not written, nil if all was.
+// lost returns an error if some output was not written.
 func (o *stream) lost() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -167,16 +167,16 @@ func (o *stream) lost() error {
 	return corral.ErrorAt(corral.Failed, "stdout", "%w; what was asked for is not all there", o.err)
 }
 
-// withFlag is an error for people: where it names a field of a request, it names the flag that sets the field instead.
-// Of a field of several values, which one it is stays.
+// withFlag returns the text of an error for users: it replaces the name of a request's field with the flag that sets
+// the field. If the field has several values, their position is kept.
 func withFlag(err error, flags []cli.Flag) string {
 	text := err.Error()
 	place, rest, ok := strings.Cut(text, ": ")
 	if !ok {
 		return text
 	}
-	field, _, _ := strings.Cut(place, ".") // of labels.colour the flag is that of labels,
-	field, _, _ = strings.Cut(field, "[")  // and of site_options[1] that of site_options
+	field, _, _ := strings.Cut(place, ".") // labels.colour belongs to the flag of labels,
+	field, _, _ = strings.Cut(field, "[")  // and site_options[1] to that of site_options
 	name, special := flagOf[field]
 	if !special {
 		name = strings.ReplaceAll(strings.TrimSuffix(field, "_s"), "_", "-") // without the unit
@@ -184,7 +184,7 @@ func withFlag(err error, flags []cli.Flag) string {
 	if lookup(flags, name) == nil {
 		e, placed := errors.AsType[*corral.Error](err)
 		if placed && e.Place == place && slices.Contains([]string{"id", "task", "tasks"}, place) {
-			return rest // of the path: the sentence names it
+			return rest // part of the path, which the sentence names
 		}
 		return text
 	}
@@ -194,12 +194,12 @@ func withFlag(err error, flags []cli.Flag) string {
 	return "--" + name + ": " + rest
 }
 
-// flagOf are the flags whose names do not follow from those of their fields: field → flag.
+// flagOf maps fields to the flags whose names cannot be derived from them.
 var flagOf = map[string]string{"memory_mib": "memory", "site_options": "site-opt", "labels": "label",
 	"profiles": "profile", "host_cpus": "shape", "run_id": "run", "min_cpus": "min", "max_cpus": "max",
 	"pilot_cpus": "cpus", "pilot_walltime_s": "walltime"}
 
-// terminalOf is the terminal that w writes to, nil if it is none.
+// terminalOf returns the terminal that w writes to, or nil.
 func terminalOf(w io.Writer) *os.File {
 	if o, ok := w.(*stream); ok {
 		w = o.Writer
@@ -213,7 +213,7 @@ func terminalOf(w io.Writer) *os.File {
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool { return terminalOf(w) != nil }
 
-// widthOf returns how many characters fit on a line of w, which is a terminal.
+// widthOf returns the number of characters on a line of w, which is a terminal.
 func widthOf(w io.Writer) int {
 	width, _, err := term.GetSize(int(terminalOf(w).Fd()))
 	if err != nil || width <= 0 {
@@ -222,7 +222,7 @@ func widthOf(w io.Writer) int {
 	return width
 }
 
-// lookOf says how to draw on w.
+// lookOf returns what may be drawn on w.
 func lookOf(w io.Writer) progress.Look {
 	if !isTerminal(w) || os.Getenv("TERM") == "dumb" {
 		return progress.Look{}

@@ -1,7 +1,7 @@
 package cli
 
-// simulate plays a plan many times over, here and not in corrald: the plan has written down what its outcomes are drawn
-// from. A plan file is what `corral plan -o json` has printed, or the plan in it alone.
+// simulate runs many simulations of a plan, here and not in corrald: the plan contains the distributions of its
+// outcomes. A plan file is the output of `corral plan -o json`, or the plan in it alone.
 
 import (
 	"encoding/json"
@@ -18,13 +18,13 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// errorFlag says how runtimes differ from estimates where plans are simulated.
+// errorFlag sets how runtimes differ from their estimates in simulations.
 func errorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "error", Usage: "simulate runtimes that differ from their estimates by `LAW`: 0, " +
 		"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2 (default: as the plan, else lognormal:0.2)"}
 }
 
-// maxSimulated bounds the number of outcomes: a share is known to a thousandth then.
+// maxSimulated is the maximum number of outcomes: it determines a probability to a thousandth.
 const maxSimulated = 1_000_000
 
 func (v planVerbs) simulateCommand() *cli.Command {
@@ -104,21 +104,22 @@ func (v planVerbs) simulate(c *cli.Context) error {
 		document.Cost.Unit), goal)
 }
 
-// checkBreaches refuses a plan that is not what it claims to be, as one that was changed by hand: what is made of it would
-// be wrong. name is what the user calls it.
+// checkBreaches refuses a plan that breaks its rules, such as one edited by hand: its simulation would be wrong. name
+// is the user's name for the plan.
 func checkBreaches(read planInput, problem plan.Problem, name string) error {
 	all := breachesOf(read, problem)
 	if len(all) == 0 {
 		return nil
 	}
 	first := all[min(1, len(all)-1)]
-	if all[0].Rule != digestRule { // which says least
+	if all[0].Rule != digestRule { // the least informative rule
 		first = all[0]
 	}
 	return corral.ErrorAt(corral.Invalid, name, "it breaks the rule %q: %s", first.Rule, first.Where)
 }
 
-// modelOf returns what outcomes of a plan are drawn from. Runtimes err as the plan says, unless law says otherwise.
+// modelOf returns the model from which outcomes of a plan are drawn. law overrides the plan's distribution of errors in
+// runtimes.
 func modelOf(document *plan.Plan, w *workflow.Workflow, law string) (m montecarlo.Model, err error) {
 	place := "--error"
 	if law == "" {
@@ -141,7 +142,7 @@ func modelOf(document *plan.Plan, w *workflow.Workflow, law string) (m montecarl
 	return m, nil
 }
 
-// workOf is the work that a plan was made for: the workflow, with the runtimes of the plan's schedule.
+// workOf returns the work for which a plan was made: the workflow with the runtimes of the plan's schedule.
 func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
 	planned := document.Runtimes()
 	part := document.Assumed != nil && document.Assumed.Run != 0
@@ -154,7 +155,8 @@ func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
 	return workWith(planned, w, part), nil
 }
 
-// workWith is a workflow whose tasks take as long as planned, or else as it says; of a part those that are planned.
+// workWith returns the work of a workflow with planned runtimes, or else the workflow's own. If part is set, it
+// contains only the planned tasks.
 func workWith(planned map[string]time.Duration, w *workflow.Workflow, part bool) plan.Work {
 	work := plan.Work{Name: w.Name, Graph: w.Graph, Tasks: make([]plan.Task, len(w.Tasks))}
 	for i, t := range w.Tasks {
@@ -172,7 +174,7 @@ func workWith(planned map[string]time.Duration, w *workflow.Workflow, part bool)
 	return work
 }
 
-// playOnce prints the record of one outcome, a line of JSON for each entry, as a run's journal has them.
+// playOnce simulates one outcome and prints its record, a line of JSON for each entry, like a run's journal.
 func (v planVerbs) playOnce(s sim.Scenario) error {
 	t := sim.Run(s)
 	to := json.NewEncoder(v.out)
@@ -186,7 +188,7 @@ func (v planVerbs) playOnce(s sim.Scenario) error {
 	return nil
 }
 
-// showSummary prints what outcomes come to.
+// showSummary prints the distribution of outcomes.
 func (v planVerbs) showSummary(s montecarlo.Summary, goal plan.Goal) error {
 	if v.format != formTable {
 		return v.encode(s)

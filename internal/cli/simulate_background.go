@@ -1,6 +1,6 @@
 package cli
 
-// What others have in the queue of a site, for `corral simulate`: the jobs of a trace, or of a model.
+// The jobs of others in the queue of a site, for `corral simulate` and `corral slots`: from a trace or a model.
 
 import (
 	"errors"
@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	maxLoad      = 2         // that --background lublin: takes: under more, queues only grow
-	maxMachine   = 1_000_000 // cpus that --cpus takes
-	modelledJobs = 10_000    // that are drawn: of the model's own load, three months
+	maxLoad      = 2         // maximum of --background lublin: with more, queues only grow
+	maxMachine   = 1_000_000 // maximum of --cpus
+	modelledJobs = 10_000    // drawn from the model: three months at its own load
 )
 
-// readBackground reads what pilots wait among; nil: nothing was asked for. It is said what it is.
+// readBackground reads the jobs among which pilots wait, and prints a summary; it returns nil if the flags name none.
 func (v planVerbs) readBackground(c *cli.Context, document *plan.Plan) (*montecarlo.Background, error) {
 	what := c.String("background")
 	if what == "" {
@@ -71,7 +71,7 @@ func (v planVerbs) readBackground(c *cli.Context, document *plan.Plan) (*monteca
 	return montecarlo.NewBackground(m, trace.Jobs), nil
 }
 
-// backgroundOf reads or draws jobs, and completes the machine that they are for.
+// backgroundOf reads or draws jobs, and completes the machine that they run on.
 func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trace, error) {
 	if text, ok := strings.CutPrefix(what, "lublin:"); ok {
 		digits, percent := strings.CutSuffix(text, "%")
@@ -109,7 +109,7 @@ func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trac
 	return trace, nil
 }
 
-// tellBackground says what pilots wait among: of a trace, what of it ran on the machine.
+// tellBackground prints a summary of the jobs among which pilots wait, and of the jobs that were left out.
 func (v planVerbs) tellBackground(m queue.Machine, trace *workload.Trace, held []queue.Held) {
 	if trace.LeftOut > 0 {
 		v.say("jobs left out because their processors or runtimes are not known: %d", trace.LeftOut)
@@ -120,7 +120,7 @@ func (v planVerbs) tellBackground(m queue.Machine, trace *workload.Trace, held [
 	if trace.Exact > 0 {
 		v.say("jobs that request what they ran, because the trace does not say more: %d", trace.Exact)
 	}
-	var mean float64 // a sum of many long waits is more than a Duration holds
+	var mean float64 // the sum of many long waits overflows a Duration
 	jobs := make([]queue.Job, len(held))
 	for i, h := range held {
 		mean += float64(h.Wait()) / float64(len(held))

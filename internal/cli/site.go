@@ -1,7 +1,7 @@
 package cli
 
-// The verbs on sites, except those that create and change one (newsite.go), look at it (probe.go) and log in there
-// (login.go), with the tables of what corrald knows of a site.
+// The verbs on sites and the listings of what corrald knows about a site. Larger verbs have files of their own:
+// site_create.go creates and changes sites, site_probe.go examines them, site_login.go logs in.
 
 import (
 	"cmp"
@@ -61,7 +61,7 @@ func (v siteVerbs) command() *cli.Command {
 	}
 }
 
-// awaitSite waits for a state of the site, by its id: another site may get its name meanwhile.
+// awaitSite waits for a state of the site. It uses the id because another site may get the name meanwhile.
 func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteState) (corral.Site, error) {
 	id := fmt.Sprint(s.ID)
 	s, err := cl.WaitSite(c.Context, id, string(until), c.Duration("timeout"))
@@ -71,7 +71,7 @@ func awaitSite(c *cli.Context, cl *api.Client, s corral.Site, until corral.SiteS
 	return s, nil
 }
 
-// show prints a site, and for people below it the nodes that the next attempts avoid.
+// show prints a site, and in a table below it the nodes that the next attempts avoid.
 func (v siteVerbs) show(s corral.Site) error {
 	if err := siteTable.show(v.printer, s); err != nil || !v.forPeople() || len(s.Avoided) == 0 {
 		return err
@@ -91,7 +91,7 @@ var avoidedTable = listing[corral.BadNode]{
 	},
 }
 
-// remove has corrald clean up the site. A removal goes on when the wait for it ends early.
+// remove has corrald clean up the site. The removal continues if the wait for it ends early.
 func (v siteVerbs) remove(c *cli.Context, cl *api.Client, ref string) error {
 	s, err := cl.RemoveSite(c.Context, ref, c.Bool("force"))
 	if err != nil {
@@ -112,7 +112,7 @@ func (v siteVerbs) remove(c *cli.Context, cl *api.Client, ref string) error {
 	return siteTable.show(v.printer, s)
 }
 
-// siteTable shows, in the state, whether the site can be reached; how it is set up is among the details.
+// siteTable shows in the state whether the site can be reached; the details describe its set-up.
 var siteTable = listing[corral.Site]{
 	owner: func(s corral.Site) string { return s.Owner },
 	id:    func(s corral.Site) string { return s.Name },
@@ -152,9 +152,9 @@ var siteTable = listing[corral.Site]{
 	},
 }
 
-// siteState is the site's state, with what keeps corrald from it.
+// siteState returns the site's state, with the reason why corrald cannot use it.
 func siteState(s corral.Site) any {
-	if trouble := s.Trouble.InShort(); trouble != "" && !s.State.Terminal() { // of one that is DELETED nothing is asked
+	if trouble := s.Trouble.InShort(); trouble != "" && !s.State.Terminal() { // corrald asks nothing of a DELETED site
 		return string(s.State) + " (" + trouble + ")"
 	}
 	if credential.Refuses(time.Now(), s.Credentials, 0) != "" {
@@ -163,7 +163,7 @@ func siteState(s corral.Site) any {
 	return s.State
 }
 
-// siteReason is why the site is as siteState says.
+// siteReason returns the reason for siteState.
 func siteReason(s corral.Site) any {
 	if s.Trouble.Why != "" && !s.State.Terminal() {
 		return fmt.Sprintf("since %s: %s", when(s.Trouble.Since), s.Trouble.Why)
@@ -174,7 +174,7 @@ func siteReason(s corral.Site) any {
 	return s.Reason
 }
 
-// credentials are those by which corrald is logged in at a site, with what is left of them.
+// credentials returns the credentials with which corrald is logged in at a site, with their remaining validity.
 func credentials(s corral.Site, now time.Time) string {
 	var all []string
 	for _, k := range s.Credentials {
@@ -191,8 +191,8 @@ func credentials(s corral.Site, now time.Time) string {
 	return strings.Join(all, "; ")
 }
 
-// waitsTable shows how long attempts waited in the queue, by queue and shape. Of attempts that have not started, only
-// that they waited at least so long is known.
+// waitsTable shows how long attempts waited in the queue, by queue and shape. For attempts that have not started, only
+// a lower bound is known.
 var waitsTable = listing[corral.WaitStats]{
 	id: func(w corral.WaitStats) string {
 		return fmt.Sprintf("%s %d×%d %s", w.Queue, w.Hosts, w.CPUs, short(w.Walltime.String()))
@@ -208,14 +208,14 @@ var waitsTable = listing[corral.WaitStats]{
 		{"90%", func(w corral.WaitStats) any { return quantile(w.P90) }},
 		{"longest", func(w corral.WaitStats) any {
 			if w.Censored == w.Count {
-				return "" // it is not known yet
+				return "" // not known yet
 			}
 			return span(time.Duration(w.Max))
 		}},
 	},
 }
 
-// waitTable shows each wait, with what was asked of the batch system.
+// waitTable shows each wait with the request to the batch system.
 var waitTable = listing[corral.Wait]{
 	id:   func(w corral.Wait) string { return w.SubmittedAt.Format(time.RFC3339) },
 	none: "no attempt has waited there yet",
@@ -257,7 +257,7 @@ func platform(p corral.Platform) string {
 	return fmt.Sprintf("%s %s %s", p.OS, p.Arch, p.Libc)
 }
 
-// entryTable shows histories of all kinds of objects.
+// entryTable shows the history of any object.
 var entryTable = listing[corral.Entry]{
 	id:   func(e corral.Entry) string { return strconv.FormatInt(e.ID, 10) },
 	none: "nothing happened yet",

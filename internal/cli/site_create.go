@@ -44,7 +44,7 @@ func (v siteVerbs) createCommand() *cli.Command {
 	}
 }
 
-// siteFlags are what may be changed of a site later.
+// siteFlags returns the flags for properties of a site that can be changed later.
 func siteFlags() []cli.Flag {
 	return append(batchFlags(),
 		&cli.IntFlag{Name: "max-queued",
@@ -59,7 +59,7 @@ func siteFlags() []cli.Flag {
 			Usage: "`AMOUNT` that all pilots there may cost, such as 5000ch (default: not limited)"})
 }
 
-// batchFlags are the options of a batch system, which sites and glideins have.
+// batchFlags returns the flags for options of a batch system, which sites and glideins have.
 func batchFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "queue", Usage: "`QUEUE` of the batch system" + nativeNames("queue")},
@@ -72,7 +72,7 @@ func batchFlags() []cli.Flag {
 	}
 }
 
-// batchHelp says what each batch system is.
+// batchHelp describes each batch system.
 func batchHelp() string {
 	var words []string
 	for _, b := range corral.BatchSystems {
@@ -81,7 +81,7 @@ func batchHelp() string {
 	return strings.Join(words, "; or ")
 }
 
-// nativeNames says what the batch systems call an option that they have.
+// nativeNames lists the names of an option in the batch systems that have it.
 func nativeNames(option string) string {
 	var words []string
 	for _, b := range corral.BatchSystems {
@@ -92,7 +92,7 @@ func nativeNames(option string) string {
 	return " (" + strings.Join(words, "; ") + ")"
 }
 
-// batchOptions reads batchFlags.
+// batchOptions reads the values of batchFlags.
 func batchOptions(c *cli.Context) corral.BatchOptions {
 	return corral.BatchOptions{
 		Queue: c.String("queue"), Account: c.String("account"), QOS: c.String("qos"),
@@ -101,8 +101,8 @@ func batchOptions(c *cli.Context) corral.BatchOptions {
 	}
 }
 
-// create creates the site. If it wants to know something of a person, the person is asked, and then the site is
-// created: what corrald refused before has left nothing behind.
+// create creates the site. If the site asks a person to log in, create passes on the questions and then tries again: a
+// creation that corrald refused has left nothing behind.
 func (v siteVerbs) create(c *cli.Context) error {
 	n, err := newSite(c, v.in)
 	if err != nil {
@@ -116,7 +116,7 @@ func (v siteVerbs) create(c *cli.Context) error {
 	if asksAPerson(err) {
 		var who person
 		defer who.close()
-		if who.open() != nil { // the site would count a login without an answer as a failed one
+		if who.open() != nil { // without an answer the site would count a failed login
 			v.say("on a terminal this command asks what the site wants to know")
 		} else if err = cl.Login(c.Context, api.NewLogin{Contact: n.Contact}, who.ask); err == nil {
 			s, err = cl.CreateSite(c.Context, n, c.String("key"))
@@ -135,14 +135,14 @@ func (v siteVerbs) create(c *cli.Context) error {
 	return siteTable.show(v.printer, s)
 }
 
-// asksAPerson reports whether the site would let in somebody who answers what it asks.
+// asksAPerson reports whether the error means that the site asks a person to log in.
 func asksAPerson(err error) bool {
 	var p *api.Problem
 	return errors.As(err, &p) && p.Kind == corral.Forbidden && p.Place == "login"
 }
 
-// newSite reads the request from flags or from a file. Of the flags only --accept-host-key, which is not the site's,
-// goes with a file.
+// newSite reads the request from flags or from a file. The only flag allowed beside a file is --accept-host-key, which
+// is not a property of the site.
 func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 	n := api.NewSite{
 		Contact: c.String("contact"), Batch: c.String("batch"), HeadBatch: c.String("head-batch"),
@@ -174,11 +174,12 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 	return n, err
 }
 
-// maxSiteFile is how long a site file may be: reading YAML that is nested deeply takes the square of its length.
+// maxSiteFile is the maximum length of a site file in bytes: reading deeply nested YAML takes time that grows with the
+// square of its length.
 const maxSiteFile = 64 << 10
 
-// readAll reads a file of at most limit bytes, or stdin, unless that is nil, for -. It may be a pipe, such as the
-// shell's <(COMMAND): the end of ctx ends the wait for what comes through it.
+// readAll reads a file of at most limit bytes, or stdin for -, unless stdin is nil. The file may be a pipe, such as the
+// shell's <(COMMAND): the end of ctx ends the wait for its input.
 func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]byte, error) {
 	return input.Await(ctx, func() ([]byte, error) {
 		r := stdin
@@ -199,8 +200,8 @@ func readAll(ctx context.Context, file string, stdin io.Reader, limit int64) ([]
 	})
 }
 
-// parseSite reads a site file, called name in messages, refusing fields that it does not know. YAML holds JSON. The
-// decoder says nothing when it makes 2 of 2.5, or the account 83 of 0123, so each field is looked at once more.
+// parseSite reads a site file, called name in messages, and refuses unknown fields. JSON is YAML, too. The decoder
+// silently converts 2.5 to 2 and the account 0123 to 83, so each field is checked again.
 func parseSite(name string, b []byte) (n api.NewSite, err error) {
 	if b, err = parseYAML(name, b, &n, "site"); err != nil {
 		return api.NewSite{}, err
@@ -213,11 +214,11 @@ func parseSite(name string, b []byte) (n api.NewSite, err error) {
 	return n, nil
 }
 
-// parseYAML reads a file, called name in messages, into what it is to be, of which it holds one, and returns what it
-// has without a mark at its beginning.
+// parseYAML reads a file, called name in messages, with exactly one document into a value, and returns its text without
+// a byte order mark. what names the content in messages.
 func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
 	b = trimBOM(b)
-	for _, t := range lexer.Tokenize(string(b)) { // a few, one within the other, stand for more than a memory holds
+	for _, t := range lexer.Tokenize(string(b)) { // a few nested aliases expand to more than memory holds
 		if t.Type == token.AliasType {
 			return nil, corral.ErrorAt(corral.Invalid, name,
 				"[%d:%d] an alias is not read here: write out what it stands for", t.Position.Line, t.Position.Column)
@@ -233,7 +234,7 @@ func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
 	return b, nil
 }
 
-// yamlProblem is what is wrong with a file, and where, without the names of Go types.
+// yamlProblem describes an error in a file, and its place, without the names of Go types.
 func yamlProblem(err error) string {
 	var other *yaml.TypeError
 	var big *yaml.OverflowError
@@ -249,7 +250,7 @@ func yamlProblem(err error) string {
 	return yaml.FormatError(err, false, false)
 }
 
-// wantedType says what belongs into the place of a token.
+// wantedType says which type is expected at a token.
 func wantedType(at *token.Token, kind reflect.Kind) string {
 	what := map[reflect.Kind]string{
 		reflect.String: "text: put it in quotes", reflect.Bool: "true or false", reflect.Int: "a whole number",
@@ -258,8 +259,8 @@ func wantedType(at *token.Token, kind reflect.Kind) string {
 	return fmt.Sprintf("[%d:%d] want %s", at.Position.Line, at.Position.Column, what)
 }
 
-// mistyped returns the value of a field if the decoder has made something else of it: 2 of 2.5, and of an account 0123
-// the account 83. One that is as it stands there, or does not, is nil.
+// mistyped returns the token of a field that the decoder has converted to another type: 2.5 to 2, or the account 0123
+// to 83. It returns nil if the field is absent or has its type.
 func mistyped(b []byte, field reflect.StructField) *token.Token {
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	path, err := yaml.PathString("$." + name)
@@ -289,7 +290,7 @@ func (v siteVerbs) setCommand() *cli.Command {
 	return &cli.Command{Name: "set", Flags: siteFlags(), Action: v.set}
 }
 
-// set changes the options that were given, and leaves the others.
+// set changes the given options and leaves the others.
 func (v siteVerbs) set(c *cli.Context) error {
 	in := siteChange(c)
 	if in == (api.SetSite{}) {
@@ -306,7 +307,7 @@ func (v siteVerbs) set(c *cli.Context) error {
 	return v.show(s)
 }
 
-// siteChange is what the flags say, of those that were given.
+// siteChange returns the change described by the flags that were given.
 func siteChange(c *cli.Context) (in api.SetSite) {
 	for name, to := range map[string]**string{"queue": &in.Queue, "account": &in.Account, "qos": &in.QOS,
 		"constraint": &in.Constraint, "price": &in.Price, "billing": &in.Billing, "allocation": &in.Allocation} {

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// ledgerCommand shows what may be spent at a site, and by plan what is promised and what was spent.
+// ledgerCommand shows the balance of a site, and for each plan what it has reserved and spent.
 func (v siteVerbs) ledgerCommand() *cli.Command {
 	return sites.verb("ledger", printing((*api.Client).SiteLedger, func(l api.Ledger) error {
 		if err := ledgerTable.show(v.printer, l); err != nil || !v.forPeople() || len(l.Plans) == 0 {
@@ -34,7 +34,7 @@ var ledgerTable = listing[api.Ledger]{
 	},
 }
 
-// ledgerLines shows the plans of a ledger in its unit.
+// ledgerLines lists the plans of a ledger with amounts in its unit.
 func ledgerLines(unit cost.Unit) listing[cost.Line] {
 	return listing[cost.Line]{
 		id: func(l cost.Line) string { return fmt.Sprint(l.Plan) },
@@ -47,7 +47,7 @@ func ledgerLines(unit cost.Unit) listing[cost.Line] {
 	}
 }
 
-// limitedTo is an amount that may not be limited.
+// limitedTo formats an amount that may be unlimited.
 func limitedTo(m *cost.Money, unit cost.Unit) string {
 	if m == nil {
 		return "not limited"
@@ -55,7 +55,7 @@ func limitedTo(m *cost.Money, unit cost.Unit) string {
 	return priced(cost.Amount{Money: *m, Unit: unit})
 }
 
-// spentText is money with the cpu-hours that it was for, unless these are what it counts.
+// spentText formats an amount of money with the cpu-hours it was spent on, unless the unit is cpu-hours.
 func spentText(m cost.Money, hours float64, unit cost.Unit) string {
 	text := priced(cost.Amount{Money: m, Unit: unit})
 	if unit == cost.CPUHours {

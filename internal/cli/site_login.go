@@ -1,9 +1,9 @@
 package cli
 
-// Some sites ask a person: for a password, a one-time code, the passphrase of a key. corrald holds the connection and
-// passes on the questions; this file asks them on the terminal and passes back the answers, which are kept nowhere.
+// Some sites ask a person for a password, a one-time code or the passphrase of a key. corrald holds the connection and
+// forwards the questions; this file asks them on the terminal and returns the answers. Nothing stores them.
 //
-// The terminal is /dev/tty and not stdin, so that `corral site create -f -` may read the site from a pipe and still
+// The terminal is /dev/tty and not stdin, so that `corral site create -f -` can read the site from a pipe and still
 // ask.
 
 import (
@@ -33,13 +33,13 @@ func acceptHostKeyFlag() *cli.BoolFlag {
 		Usage: "trust the key of a host that is not known yet, and write it into known_hosts"}
 }
 
-// login has corrald log in, and asks the person what the site wants to know.
+// login has corrald log in and asks the person the site's questions.
 func (v siteVerbs) login(c *cli.Context, cl *api.Client, ref string) error {
 	s, err := cl.Site(c.Context, ref)
 	if err != nil {
 		return err
 	}
-	var who person // without a question there need be none
+	var who person // opened only for a question
 	defer who.close()
 	n := api.NewLogin{Site: ref, AcceptHostKey: c.Bool("accept-host-key")}
 	if err := cl.Login(c.Context, n, who.ask); err != nil {
@@ -72,11 +72,11 @@ func (p *person) open() error {
 // close closes the terminal, if it was opened.
 func (p *person) close() {
 	if p.file != nil {
-		_ = p.file.Close() // nothing is left to be written
+		_ = p.file.Close() // nothing is left to write
 	}
 }
 
-// ask has the person answer what a site asks.
+// ask asks the person the questions of a site.
 func (p *person) ask(ctx context.Context, q api.LoginQuestion) ([]string, error) {
 	if err := p.open(); err != nil {
 		return nil, err
@@ -97,7 +97,8 @@ func (p *person) ask(ctx context.Context, q api.LoginQuestion) ([]string, error)
 	return answers, nil
 }
 
-// answerTo shows a prompt and reads a line, unseen if it is a secret. An interrupt leaves the terminal as it was.
+// answerTo shows a prompt and reads a line, without echo if it is a secret. After an interrupt it restores the
+// terminal.
 func answerTo(ctx context.Context, tty *os.File, lines *bufio.Reader, prompt api.LoginPrompt) (string, error) {
 	fd := int(tty.Fd())
 	before, err := term.GetState(fd)
@@ -132,7 +133,7 @@ func answerTo(ctx context.Context, tty *os.File, lines *bufio.Reader, prompt api
 	}
 }
 
-// hide has a terminal not show what is typed. term.ReadPassword would, but takes the end of input (Ctrl-D) for nothing.
+// hide switches off a terminal's echo. term.ReadPassword would do that, but ignores the end of input (Ctrl-D).
 func hide(fd int) error {
 	settings, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {
@@ -142,7 +143,7 @@ func hide(fd int) error {
 	return unix.IoctlSetTermios(fd, unix.TCSETS, settings)
 }
 
-// printable is text of a far host without what steers a terminal.
+// printable removes the control characters from text of a remote host.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {

@@ -1,6 +1,6 @@
 package cli
 
-// Orphans: jobs of ours at a site that corrald has no record of, after the loss of its database.
+// Orphans are jobs of ours at a site without a record in corrald, after the loss of its database.
 
 import (
 	"cmp"
@@ -26,8 +26,8 @@ func (v siteVerbs) orphansCommand() *cli.Command {
 	}
 }
 
-// orphans lists, adopts or cancels what is at one site, or at all. A site that cannot be asked does not keep the others
-// from being asked; the command then fails with its error.
+// orphans lists, adopts or cancels the orphans at one site, or at all sites. If a site cannot be asked, the command
+// asks the others and then fails with the error.
 func (v siteVerbs) orphans(c *cli.Context) error {
 	in := api.SettleOrphans{Cluster: c.String("cluster"), Tags: c.Args().Tail()}
 	switch adopt, cancel := c.Bool("adopt"), c.Bool("cancel"); {
@@ -69,7 +69,7 @@ func (v siteVerbs) orphans(c *cli.Context) error {
 	return cmp.Or(orphanTable.list(v.printer, found), err)
 }
 
-// siteOrphans asks about the orphans of one site, and has done with them what was asked.
+// siteOrphans lists or settles the orphans of one site.
 func siteOrphans(c *cli.Context, cl *api.Client, site string, in api.SettleOrphans) ([]api.Orphan, error) {
 	if in.Do == "" {
 		return cl.Orphans(c.Context, site)
@@ -77,7 +77,7 @@ func siteOrphans(c *cli.Context, cl *api.Client, site string, in api.SettleOrpha
 	return cl.SettleOrphans(c.Context, site, in)
 }
 
-// A siteOrphan is one with its site.
+// A siteOrphan is an orphan with its site.
 type siteOrphan struct {
 	Site string `json:"site"`
 	api.Orphan

@@ -1,7 +1,7 @@
 package cli
 
-// probe has corrald look at a site: its batch system and queues, one of its nodes, and with --network the way between
-// its nodes and a pool. What it finds is kept with the site, and printed here in up to three tables.
+// probe has corrald examine a site: its batch system and queues, one of its nodes, and with --network the path between
+// its nodes and a pool. corrald keeps the findings with the site; the command prints them in up to three tables.
 
 import (
 	"fmt"
@@ -20,8 +20,8 @@ func (v siteVerbs) probeCommand() *cli.Command {
 		clusterFlag())
 }
 
-// probe prints what was found. That nothing connects a pool with the site's nodes is an answer, and an error too:
-// no glidein of that cluster could work there.
+// probe prints the findings. If no broker can connect a pool with the site's nodes, the command also fails: no glidein
+// of that cluster could work there.
 func (v siteVerbs) probe(c *cli.Context, cl *api.Client, ref string) error {
 	n := api.NewProbe{Network: c.Bool("network")}
 	if n.Network {
@@ -37,7 +37,7 @@ func (v siteVerbs) probe(c *cli.Context, cl *api.Client, ref string) error {
 	return printedError{corral.Errorf(corral.Unsatisfiable, "site %s: %s", probe.Site, probe.Network)}
 }
 
-// showProbe prints a probe, and for people the queues and the network below it.
+// showProbe prints a probe, and in tables below it the queues and the network.
 func (v siteVerbs) showProbe(probe api.Probe) error {
 	if err := probeTable.show(v.printer, probe); err != nil || !v.forPeople() {
 		return err
@@ -95,7 +95,7 @@ var probeTable = listing[api.Probe]{
 	},
 }
 
-// jobLimits is how many jobs the batch system lets a user have.
+// jobLimits returns the limits of the batch system on a user's jobs.
 func jobLimits(f corral.SiteFacts) string {
 	var limits []string
 	for _, l := range []struct {
@@ -109,7 +109,7 @@ func jobLimits(f corral.SiteFacts) string {
 	return strings.Join(limits, ", ")
 }
 
-// yesNoUnknown is the answer to a question that only a job on a node could answer.
+// yesNoUnknown formats the answer to a question that only a job on a node can answer.
 func yesNoUnknown(found *bool) string {
 	switch {
 	case found == nil:

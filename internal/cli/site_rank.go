@@ -1,7 +1,7 @@
 package cli
 
-// site rank compares sites for one workflow. corrald has what is known of each, its limits, its price and the waits
-// there; what follows for the workflow is reckoned here (internal/cli/forecast), so that a file need not be sent to it.
+// site rank compares sites for one workflow. corrald provides the limits, the price and the waits of each site; package
+// forecast computes the rank here, so that the workflow file need not be sent.
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// rankCommand says which sites a workflow should be run at.
+// rankCommand ranks sites for a workflow.
 func (v siteVerbs) rankCommand() *cli.Command {
 	return &cli.Command{
 		Name: "rank",
@@ -41,7 +41,7 @@ func (v siteVerbs) rank(c *cli.Context) error {
 	if in.Work, err = v.estimatedWork(c, c.Args().First()); err != nil {
 		return err
 	}
-	// What is wrong with the question itself is said before anybody is asked.
+	// Errors in the request are reported before corrald is asked.
 	if _, err := forecast.RankSites(in, nil, time.Now()); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (v siteVerbs) rank(c *cli.Context) error {
 	return rankTable.list(v.printer, ranks)
 }
 
-// rankedSites reads the sites that are asked about, with their waits.
+// rankedSites returns the named sites, or all, with their waits.
 func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []forecast.RankedSite, err error) {
 	var sites []corral.Site
 	if names := c.StringSlice("site"); len(names) > 0 {
@@ -88,12 +88,12 @@ func rankedSites(c *cli.Context, cl *api.Client, workflow string) (all []forecas
 	return all, nil
 }
 
-// maxLearnedRuns is of how many of the latest runs it is read what their tasks took where.
+// maxLearnedRuns is the number of latest runs from which the speeds of sites are learned.
 const maxLearnedRuns = 20
 
-// learnedSpeeds says how fast sites are beside each other, by the tasks of the latest runs of a workflow of which kinds
-// have run at several of them: those of another workflow may do something else under the same name. A run of which no
-// profile is left says nothing.
+// learnedSpeeds returns the relative speeds of sites, from the latest runs of a workflow: from the kinds of tasks that
+// have run at several sites. Other workflows do not count, since they may do something else under the same name, and
+// neither do runs without a profile.
 func learnedSpeeds(c *cli.Context, cl *api.Client, workflow string) (profile.Speeds, error) {
 	runs, err := cl.Runs(c.Context, api.Filter{})
 	if err != nil {
@@ -114,7 +114,7 @@ func learnedSpeeds(c *cli.Context, cl *api.Client, workflow string) (profile.Spe
 		case merged == nil:
 			merged = p
 		default:
-			_ = merged.Merge(p) // fails for what is in it already
+			_ = merged.Merge(p) // fails for samples that it already has
 		}
 	}
 	if merged == nil || c.Context.Err() != nil {
@@ -155,7 +155,7 @@ var rankTable = listing[forecast.Rank]{
 	},
 }
 
-// viable leaves a column empty for a site that is not.
+// viable leaves a column empty for a site that is not viable.
 func viable(of func(forecast.Rank) any) func(forecast.Rank) any {
 	return func(r forecast.Rank) any {
 		if !r.Viable {

@@ -1,7 +1,7 @@
 package cli
 
-// What the queues of real sites have room for: slots that could be had without delaying anybody, and what other times
-// would cost those who wait. Both are reckoned here, from what the batch system shows of the queue.
+// The free capacity in the queues of real sites: slots that delay no other job, and the delay that other times would
+// cause. Both are computed here, from the queue as the batch system shows it.
 
 import (
 	"cmp"
@@ -20,10 +20,10 @@ import (
 	"github.com/corral-pilot/corral/plan/slot"
 )
 
-// hourPrice is the price of a processor for an hour, where costs are cpu-hours.
+// hourPrice is the price of a processor for an hour where costs are cpu-hours.
 const hourPrice cost.Money = 1_000_000
 
-// readQueue asks a site for its queue, says what it is like, and returns the replica of it.
+// readQueue asks a site for its queue, prints a summary, and returns a copy that can be simulated.
 func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue.Queue, error) {
 	b, err := cl.SiteBacklog(c.Context, ref, c.String("queue"))
 	if err != nil {
@@ -45,7 +45,7 @@ func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue
 	return queue.Of(b), nil
 }
 
-// queueLimits are those of the queue that is looked at, as far as they are known.
+// queueLimits returns the known limits of the site's queue that the flags select.
 func queueLimits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, error) {
 	site, err := cl.Site(c.Context, ref)
 	if err != nil {
@@ -55,8 +55,8 @@ func queueLimits(c *cli.Context, cl *api.Client, ref string) (corral.SiteQueue, 
 	return q, nil
 }
 
-// liveSlots returns what a real site has room for, with times from now on. None is longer than the queue lets a job be,
-// and no task is wider than a node.
+// liveSlots returns the free slots of a real site; their times count from now. No slot is longer than the queue's
+// limit, and no task is wider than a node.
 func (v slotVerbs) liveSlots(c *cli.Context, cl *api.Client, ref string) (slot.Source, error) {
 	limit, err := queueLimits(c, cl, ref)
 	if err != nil {
@@ -71,7 +71,7 @@ func (v slotVerbs) liveSlots(c *cli.Context, cl *api.Client, ref string) (slot.S
 		return nil, err
 	}
 	for i := range o.Slots {
-		// A pilot is as long as the queue lets a job be, however long there is room.
+		// A pilot is at most as long as the queue's limit, even if there is room for longer.
 		s := &o.Slots[i]
 		s.Start -= o.At
 		if most := time.Duration(limit.MaxWalltime); most > 0 && s.Length > most {
@@ -89,7 +89,7 @@ func siteQueueFlag() cli.Flag {
 	return &cli.StringFlag{Name: "queue", Usage: "look at queue `NAME` (default: the site's own)"}
 }
 
-// slotsCommand lists what a site has room for.
+// slotsCommand lists the free slots of a site.
 func (v siteVerbs) slotsCommand() *cli.Command {
 	return sites.verb("slots", func(c *cli.Context, cl *api.Client, ref string) error {
 		source, err := slotVerbs{v.printer}.liveSlots(c, cl, ref)
@@ -100,7 +100,7 @@ func (v siteVerbs) slotsCommand() *cli.Command {
 	}, siteQueueFlag(), &cli.BoolFlag{Name: "csv", Usage: "print them as a file of slots"})
 }
 
-// checkQueueLimits refuses a pilot that the queue never starts, as far as its limits are known.
+// checkQueueLimits refuses a pilot that exceeds the known limits of the queue, which would never start it.
 func checkQueueLimits(c *cli.Context, cl *api.Client, ref string) error {
 	limit, err := queueLimits(c, cl, ref)
 	switch most := time.Duration(limit.MaxWalltime); {
@@ -116,15 +116,15 @@ func checkQueueLimits(c *cli.Context, cl *api.Client, ref string) error {
 	return nil
 }
 
-// A quote is a time at which a pilot could have its processors, and what that costs others.
+// A quote is a time at which a pilot could have its processors, and the cost to other jobs.
 type quote struct {
-	Start     corral.Seconds `json:"start_s"` // from now on
+	Start     corral.Seconds `json:"start_s"` // from now
 	StartsAt  time.Time      `json:"starts_at"`
 	CPUHours  cost.Money     `json:"cpu_hours"`
-	WaitHours cost.Money     `json:"wait_cpu_hours"` // that others wait longer, each as much as it has cpus
+	WaitHours cost.Money     `json:"wait_cpu_hours"` // additional waits of other jobs, times their cpus
 }
 
-// priceCommand says from when on a pilot could have its processors, and what each start would cost those who wait.
+// priceCommand lists the times at which a pilot could have its processors, and how long each would delay waiting jobs.
 func (v siteVerbs) priceCommand() *cli.Command {
 	return sites.verb("price", func(c *cli.Context, cl *api.Client, ref string) error {
 		now := time.Now().UTC().Truncate(time.Second)
@@ -152,8 +152,8 @@ func (v siteVerbs) priceCommand() *cli.Command {
 		if err != nil {
 			return err
 		}
-		// The copy of the queue has a clock of its own, which starts with the oldest job that runs; what is printed
-		// counts from now on.
+		// The copy of the queue has its own clock, which starts with the oldest running job; the printed times count
+		// from now.
 		site := &market.Site{Name: ref, Queue: q, Price: hourPrice}
 		var all []slot.Slot
 		if c.IsSet("start") {
@@ -179,13 +179,13 @@ func (v siteVerbs) priceCommand() *cli.Command {
 	)
 }
 
-// maxQuotes is how many starts are priced: each takes a plan of the whole queue.
+// maxQuotes is the maximum number of starts to price: each takes a plan of the whole queue.
 const maxQuotes = 50
 
-// maxAhead is how far ahead a time may be.
+// maxAhead is how far in the future a time may be.
 const maxAhead = 10 * 366 * 24 * time.Hour
 
-// fromNow reads a time, or how long it is until then, and returns the latter, in whole seconds; empty: now.
+// fromNow reads a time, or a duration from now, and returns the duration in whole seconds; empty: now.
 func fromNow(flag, text string, now time.Time) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -205,7 +205,7 @@ func fromNow(flag, text string, now time.Time) (time.Duration, error) {
 	return d, nil
 }
 
-// quotes says of each slot when it starts, by the clock and from now on, and what it costs: its own time on processors,
+// quotes returns a quote for each slot: its start, by the clock and from now, and its costs in its own processor time
 // and that of others.
 func quotes(all []slot.Slot, from time.Duration, now time.Time) (some []quote) {
 	for _, s := range all {

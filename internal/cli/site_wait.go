@@ -1,7 +1,7 @@
 package cli
 
-// site wait answers one question about a site's queue, in probabilities: site waits lists what was seen, and this is
-// what follows from it for a pilot of a shape (internal/decide/queueing, Predictor).
+// site wait answers one question about a site's queue, in probabilities: site waits lists the observed waits, and site
+// wait predicts from them when a pilot of a given shape starts (internal/decide/queueing, Predictor).
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 )
 
-// An startOdds is how probable it is that a pilot of a shape, submitted now, starts within some time.
+// startOdds is the probability that a pilot of a shape, submitted now, starts within some time.
 type startOdds struct {
 	Site     string         `json:"site"`
 	Queue    string         `json:"queue,omitempty"` // empty: any
@@ -23,14 +23,14 @@ type startOdds struct {
 	CPUs     int            `json:"cpus"` // of each host
 	Walltime corral.Seconds `json:"walltime_s"`
 	Within   corral.Seconds `json:"within_s"`
-	Estimate float64        `json:"estimate"` // in the mean
-	Known    bool           `json:"known"`    // some wait says something of it
-	Bound    float64        `json:"bound"`    // at least, in 95 % of cases; 0: too few waits were seen
-	Likes    int            `json:"like"`     // of the waits that the estimate rests on, those of like pilots
-	Waits    int            `json:"waits"`    // seen there
+	Estimate float64        `json:"estimate"` // the expected probability
+	Known    bool           `json:"known"`    // some wait supports the estimate
+	Bound    float64        `json:"bound"`    // lower bound with 95 % confidence; 0: too few waits
+	Likes    int            `json:"like"`     // waits of similar pilots among those of the estimate
+	Waits    int            `json:"waits"`    // observed there
 }
 
-// waitCommand says how probable it is that a pilot starts in time, by the waits that were seen at a site.
+// waitCommand predicts from the observed waits of a site how probable it is that a pilot starts in time.
 func (v siteVerbs) waitCommand() *cli.Command {
 	return sites.verb("wait", func(c *cli.Context, cl *api.Client, ref string) error {
 		asked := startOdds{Site: ref, Queue: c.String("queue"), Hosts: c.Int("hosts"), CPUs: c.Int("cpus"),
@@ -53,7 +53,7 @@ func (v siteVerbs) waitCommand() *cli.Command {
 	)
 }
 
-// spans are the times within which it is asked whether the pilot starts.
+// spans returns the times for which to predict whether the pilot has started.
 func (o startOdds) spans(by string, now time.Time) ([]time.Duration, error) {
 	switch {
 	case o.Hosts < 1 || o.CPUs < 1 || o.Hosts > math.MaxInt32/o.CPUs:
@@ -71,7 +71,7 @@ func (o startOdds) spans(by string, now time.Time) ([]time.Duration, error) {
 	return []time.Duration{within}, nil
 }
 
-// at predicts for each time, by the waits in the queue that is asked about.
+// at predicts for each time, from the waits in the selected queue.
 func (o startOdds) at(within []time.Duration, waits []corral.Wait, now time.Time) (all []startOdds) {
 	waits = queueing.In(o.Queue, waits)
 	p := queueing.NewPredictor(waits, now)
@@ -84,7 +84,7 @@ func (o startOdds) at(within []time.Duration, waits []corral.Wait, now time.Time
 	return all
 }
 
-// fewWaits is of how many waits an estimate is hardly one.
+// fewWaits is the number of waits below which an estimate is marked as unreliable.
 const fewWaits = 10
 
 var oddsTable = listing[startOdds]{

@@ -1,7 +1,7 @@
 package cli
 
-// slots plans workflows on slots that sites offer, here and not in corrald: the offers are those of a file, of a
-// simulated site with other people's jobs in its queue, or of real sites (siteslots.go).
+// slots plans workflows on slots that sites offer, here and not in corrald: the offers come from a file, from a
+// simulated site with other jobs in its queue, or from real sites (site_slots.go).
 
 import (
 	"errors"
@@ -57,7 +57,7 @@ func (v slotVerbs) command() *cli.Command {
 	}
 }
 
-// offerFlags say whose slots they are.
+// offerFlags returns the flags that name the source of slots.
 func offerFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "slots", Usage: "the slots are those of `FILE`, in CSV; may be repeated"},
@@ -75,7 +75,7 @@ func offerFlags() []cli.Flag {
 	}
 }
 
-// sources returns who offers slots, as the flags say, and the queues of simulated sites.
+// sources returns the sources of slots that the flags name, and the queues of simulated sites.
 func (v slotVerbs) sources(c *cli.Context) (sources []slot.Source, queues []*queue.Queue, err error) {
 	files, live, what := c.StringSlice("slots"), c.StringSlice("site"), c.String("background")
 	switch {
@@ -115,7 +115,7 @@ func (v slotVerbs) sources(c *cli.Context) (sources []slot.Source, queues []*que
 	return sources, nil, nil
 }
 
-// liveSources are those of real sites.
+// liveSources returns the sources of real sites.
 func (v slotVerbs) liveSources(c *cli.Context, sites []string) (sources []slot.Source, err error) {
 	if len(sites) == 0 {
 		return nil, nil
@@ -137,7 +137,7 @@ func (v slotVerbs) liveSources(c *cli.Context, sites []string) (sources []slot.S
 	return sources, nil
 }
 
-// simulatedSource returns a site whose queue has the jobs of a trace, or of a model, at an instant.
+// simulatedSource returns a site whose queue contains the jobs of a trace, or of a model, at one instant.
 func (v slotVerbs) simulatedSource(c *cli.Context, what string) ([]slot.Source, []*queue.Queue, error) {
 	m, at := queue.Machine{Policy: queue.Conservative, Processors: c.Int("cpus")}, c.Duration("at")
 	if policy := c.String("queue-policy"); policy != "" {
@@ -193,7 +193,7 @@ func (v slotVerbs) list(c *cli.Context) error {
 	return v.showOffers(c.Bool("csv"), sites)
 }
 
-// show shows what one source offers.
+// show lists the slots of one source.
 func (v slotVerbs) show(csv bool, source slot.Source) error {
 	sites, err := slotted.Ask(source)
 	if err != nil {
@@ -273,7 +273,7 @@ func (v slotVerbs) plan(c *cli.Context) error {
 	return v.showBooking(b)
 }
 
-// slotRequestOf reads the flags.
+// slotRequestOf reads the request from the flags.
 func slotRequestOf(c *cli.Context) (in forecast.SlotRequest, err error) {
 	in.Search = moga.Options{Context: c.Context, Population: c.Int("population"), Generations: c.Int("generations"),
 		Seed: c.Uint64("seed")}
@@ -309,7 +309,7 @@ func slotRequestOf(c *cli.Context) (in forecast.SlotRequest, err error) {
 	return in, nil
 }
 
-// showBooking prints a line for each reservation, what they come to, and what else could be had.
+// showBooking prints a line for each reservation, their total, and the alternatives.
 func (v slotVerbs) showBooking(b *forecast.Booking) error {
 	if v.format != formTable {
 		return v.encode(b)

@@ -1,8 +1,8 @@
 package cli
 
-// slots plan --compare says in which way a workflow should get its processors at a site: it plays each on what is
-// known of the queue (plan/planner/portfolio). A real site sells neither slots nor prices; there they say what a
-// reservation, which an administrator may make, would be worth.
+// slots plan --compare recommends how a workflow should get its processors at a site: it simulates each way in a copy
+// of the queue (plan/planner/portfolio). A real site sells neither slots nor priced times; there the comparison shows
+// the value of a reservation, which an administrator may make.
 
 import (
 	"fmt"
@@ -23,11 +23,11 @@ type way struct {
 	Width    int            `json:"width,omitempty"` // of a pilot: cpus
 	Makespan corral.Seconds `json:"makespan_s"`
 	Cost     cost.Amount    `json:"cost"`
-	Weight   float64        `json:"weight"` // by the trade-off, beside jobs, which have 1
+	Weight   float64        `json:"weight"` // by the trade-off, relative to jobs, which have 1
 	Best     bool           `json:"best"`
 }
 
-// compare prints what each way comes to in the queue that the flags name.
+// compare prints makespan and cost of each way in the queue that the flags name.
 func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest) error {
 	for _, flag := range []string{"deadline", "budget", "transfer"} {
 		if c.IsSet(flag) {
@@ -46,8 +46,8 @@ func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest)
 	if err != nil {
 		return err
 	}
-	// Jobs come first, and are what the others are weighed against, with what they are expected to take: it is too
-	// good, as whoever comes later may overtake them, so that the others are not praised for what nobody knows.
+	// The first candidate, jobs, is the reference for the weights. Its expected makespan is optimistic, as later jobs
+	// may overtake it, so that the others are not favoured without evidence.
 	best := portfolio.Choose(all, all[0].Point, in.TradeOff)
 	var ways []way
 	for _, c := range all {
@@ -60,8 +60,8 @@ func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest)
 	return wayTable.list(v.printer, ways)
 }
 
-// comparedQueue is the queue of the one site that is compared on. Advertised slots say nothing of the jobs that wait, and a
-// comparison of ways at two sites would have to say for each way at which of them.
+// comparedQueue returns the queue of the site to compare on. Advertised slots say nothing about waiting jobs, and a
+// comparison at two sites would have to name a site for each way.
 func (v slotVerbs) comparedQueue(c *cli.Context) (*queue.Queue, error) {
 	if c.String("background") != "" {
 		_, queues, err := v.sources(c)

@@ -1,12 +1,13 @@
 package cli
 
-// Most verbs have one of four shapes. A list asks corrald for the objects that pass the filter of its flags; a verb on
-// one object asks with the name or the id that is its argument; both print the answer by the table of its type. A verb
-// on several objects takes their ids, or labels. A verb that makes an object reads the request from its flags. What is
-// left, and changes something or waits for it, is in the file of its noun.
+// Most verbs have one of four shapes. A list asks corrald for the objects that pass the filter of its flags. A verb on
+// one object names it by its argument, a name or an id. Both print the answer with the listing of its type. A verb on
+// several objects takes their ids, or labels. A verb that creates an object reads the request from its flags. The
+// remaining verbs, which change something or wait for it, are in the file of their noun.
 //
-// All words are checked before corrald is asked, so that a wrong line gets the same answer whether one runs or not:
-// their number by checkLine, values by their flags, and what remains by the verb before it connects.
+// Every command line is checked before corrald is asked, so that a wrong line gets the same answer whether corrald runs
+// or not: checkLine checks the number of arguments, flags check their values, and the verb checks the rest before it
+// connects.
 
 import (
 	"context"
@@ -22,15 +23,15 @@ import (
 	"github.com/corral-pilot/corral/api"
 )
 
-// A noun is what a kind of object is called on the command line, and how an argument names one: key reads that. Of a
-// kind that has labels, find returns the keys of the objects that pass a filter.
+// A noun is a kind of object on the command line: its name, and key, which reads an argument that identifies an object.
+// If objects of the kind have labels, find returns the keys of those that pass a filter.
 type noun[K any] struct {
 	name string
 	key  func(noun, argument string) (K, error)
 	find func(context.Context, *api.Client, api.Filter) ([]K, error)
 }
 
-// idsOfAll makes a noun's find of the client's method that lists the objects.
+// idsOfAll makes a noun's find from the client's method that lists the objects.
 func idsOfAll[K, T any](
 	ask func(*api.Client, context.Context, api.Filter) ([]T, error), id func(T) K,
 ) func(context.Context, *api.Client, api.Filter) ([]K, error) {
@@ -43,10 +44,10 @@ func idsOfAll[K, T any](
 	}
 }
 
-// nameKey is the key of nouns with names. An id is one too: corrald takes either.
+// nameKey is the key of nouns with names. It also accepts ids, since corrald takes either.
 func nameKey(_, argument string) (string, error) { return argument, nil }
 
-// idKey is the key of nouns that have ids only.
+// idKey is the key of nouns that have only ids.
 func idKey[T ~int64](noun, argument string) (T, error) {
 	n, err := strconv.ParseInt(argument, 10, 64)
 	if err != nil || n < 1 {
@@ -55,7 +56,7 @@ func idKey[T ~int64](noun, argument string) (T, error) {
 	return T(n), nil
 }
 
-// verb is a command on the one object that its argument names.
+// verb returns a command on the one object that its argument names.
 func (n noun[K]) verb(name string, do func(*cli.Context, *api.Client, K) error, flags ...cli.Flag) *cli.Command {
 	return &cli.Command{Name: name, Flags: flags, Action: func(c *cli.Context) error {
 		key, err := n.key(n.name, c.Args().First())
@@ -70,7 +71,7 @@ func (n noun[K]) verb(name string, do func(*cli.Context, *api.Client, K) error, 
 	}}
 }
 
-// printing is what a verb does that asks corrald one thing and prints the answer.
+// printing returns the action of a verb that asks corrald one question and prints the answer.
 func printing[K, T any](
 	ask func(*api.Client, context.Context, K) (T, error), print func(T) error,
 ) func(*cli.Context, *api.Client, K) error {
@@ -83,8 +84,8 @@ func printing[K, T any](
 	}
 }
 
-// creating is what a verb does that makes an object: read makes the request of the command line, before corrald is
-// looked for; create sends it, under the key of --key; then goes on with the new object.
+// creating returns the action of a verb that creates an object: read makes the request from the command line before the
+// command connects; create sends it under the key of --key; then continues with the new object.
 func creating[In, Out any](
 	read func(*cli.Context) (In, error), create func(*api.Client, context.Context, In, string) (Out, error),
 	then func(*cli.Context, *api.Client, Out) error,
@@ -106,18 +107,18 @@ func creating[In, Out any](
 	}
 }
 
-// creationGrace is how long the creation of something that goes on by itself outlasts an interrupt.
+// creationGrace is how long the creation of an object that goes on by itself may take after an interrupt.
 const creationGrace = 10 * time.Second
 
-// outlasting returns a context that ends a while after its parent. Who was interrupted before the answer came would
-// know of nothing to tell of, or to cancel.
+// outlasting returns a context that ends creationGrace after its parent. If it ended at once, an interrupted command
+// could not report the new object, or cancel it.
 func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(creationGrace, cancel) })
 	return lasting, func() { stop(); cancel() }
 }
 
-// createRun creates a run, also when it is interrupted meanwhile.
+// createRun creates a run, even if the command is interrupted meanwhile.
 func createRun(cl *api.Client, ctx context.Context, in api.NewRun, key string) (corral.Run, error) {
 	ctx, cancel := outlasting(ctx)
 	defer cancel()
@@ -133,7 +134,7 @@ func (l listing[T]) many(p *printer) func([]T) error {
 	return func(v []T) error { return l.list(p, v) }
 }
 
-// listVerb lists the objects that corrald has; flags narrow them.
+// listVerb returns the command that lists the objects of corrald, narrowed by flags.
 func (l listing[T]) listVerb(
 	p *printer, ask func(*api.Client, context.Context, api.Filter) ([]T, error), flags ...cli.Flag,
 ) *cli.Command {
@@ -148,10 +149,10 @@ func (l listing[T]) listVerb(
 		}}
 }
 
-// filterOf is what the flags of a command narrow a list to.
+// filterOf returns the filter that the flags of a command describe.
 func filterOf(c *cli.Context) api.Filter {
 	f := api.Filter{All: c.Bool("all"), Labels: labelsOf(c, "l")}
-	for _, flag := range c.Command.Flags { // its own: its noun may have others of these names
+	for _, flag := range c.Command.Flags { // its own flags: its noun may have others with the same names
 		switch flag.Names()[0] {
 		case "owner":
 			f.Owner = c.String("owner")
@@ -168,7 +169,7 @@ func filterOf(c *cli.Context) api.Filter {
 	return f
 }
 
-// narrowed is a listing of what a filter lets through. That it lets nothing through does not say that there is nothing.
+// narrowed returns a listing whose text for an empty list names the filter: other objects may exist.
 func (l listing[T]) narrowed(f api.Filter) listing[T] {
 	var by []string
 	if f.Owner != "" {
@@ -193,22 +194,23 @@ func (l listing[T]) narrowed(f api.Filter) listing[T] {
 	return l
 }
 
-// A choice is the objects that a command line names: by ids, or by labels.
+// A choice is the set of objects that a command line names, by ids or by labels.
 type choice[K any] struct {
 	noun   string
-	ids    []K               // also of the objects that labels name
-	labels map[string]string // empty: they were named by ids
+	ids    []K               // also those found by labels
+	labels map[string]string // empty: the objects were named by ids
 }
 
-// alone reports whether one object was named by its id. It is shown as itself, not as a list.
+// alone reports whether one object was named by its id. It is then shown as itself, not as a list.
 func (w choice[K]) alone() bool { return len(w.labels) == 0 && len(w.ids) == 1 }
 
-// none is the error of a wait for objects by labels that no object has.
+// none returns the error of a wait for labels that no object has.
 func (w choice[K]) none() error {
 	return corral.Errorf(corral.NotFound, "no %s has the label %s", w.noun, labels(w.labels))
 }
 
-// several is a command on the objects that its arguments name, or else -l. Those with a label may be none.
+// several returns a command on the objects that its arguments name, or else those with the labels of -l, of which there
+// may be none.
 func (n noun[K]) several(
 	name string, do func(*cli.Context, *api.Client, choice[K]) error, flags ...cli.Flag,
 ) *cli.Command {
@@ -238,8 +240,9 @@ func (n noun[K]) several(
 	}}
 }
 
-// countDown returns a function that says how much of d is left, never 0; it is 0 (no limit) always if d is. The time
-// begins with the first call. A wait for several objects asks it before each of them, so that one --timeout is for all.
+// countDown returns a function that returns the rest of d, which is at least a millisecond; if d is 0 (no limit), the
+// rest is always 0. The time starts with the first call. A wait for several objects calls it before each of them, so
+// that one --timeout covers all.
 func countDown(d time.Duration) func() time.Duration {
 	var end time.Time
 	return func() time.Duration {
