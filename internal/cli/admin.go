@@ -1,8 +1,8 @@
 package cli
 
-// The verbs of whoever looks after a corrald. They work on its files, as its user and on its machine, and not through
-// its REST interface: a backup has its keys in it, and nothing is put back while it runs. What knows those files is the
-// program corrald, which is therefore started for it, and answers in JSON.
+// The verbs of a corrald's administrator. They work on its files, as its user and on its machine, and not through its
+// REST interface: a backup contains keys, and nothing is restored while corrald runs. The program corrald knows those
+// files; these verbs start it and read its answer as JSON.
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func (v adminVerbs) command() *cli.Command {
 	}
 }
 
-// administer has corrald, the program, do what this command says, and returns its answer.
+// administer starts the program corrald with the words of this command, and returns its answer.
 func administer[T any](c *cli.Context) (answer T, err error) {
 	program, err := personal.FindCorrald()
 	if err != nil {
@@ -61,7 +61,7 @@ func administer[T any](c *cli.Context) (answer T, err error) {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(c.Context, program, append(args, "--", c.Args().First())...)
 	cmd.Stdout, cmd.Stderr = &said, c.App.ErrWriter
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it tidies up
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it cleans up
 	cmd.WaitDelay = 10 * time.Second
 	err = cmd.Run()
 	var problem api.Problem
@@ -74,7 +74,7 @@ func administer[T any](c *cli.Context) (answer T, err error) {
 	return answer, json.Unmarshal(said.Bytes(), &answer)
 }
 
-// restore puts a backup back, while corrald does not run.
+// restore restores a backup while corrald does not run.
 func (v adminVerbs) restore(c *cli.Context) error {
 	r, err := administer[api.Restored](c)
 	if err != nil {

@@ -1,7 +1,7 @@
 package cli
 
-// The demo itself is package demo. This file adds what only the command line knows: where it is shown, and how to get
-// an HTCondor for --kind condor.
+// Package demo is the demo itself. This file adds the command line: where the output goes, and how to get an HTCondor
+// for --kind condor.
 
 import (
 	"context"
@@ -30,8 +30,8 @@ func (p *printer) demoCommand() *cli.Command {
 	}
 }
 
-// playDemo shows the demo on stdout, which is what people ask for; with -o json it goes to stderr, and stdout gets the
-// run. Root cannot have HTCondor run its jobs, so its corrald runs as nobody there.
+// playDemo prints the demo on stdout; with -o json it prints it on stderr, and the run on stdout. HTCondor refuses jobs
+// of root, so root's corrald runs as nobody there.
 func (p *printer) playDemo(c *cli.Context) error {
 	kind := corral.ClusterKind(c.String("kind"))
 	if kind != corral.Embedded && kind != corral.Condor {
@@ -45,7 +45,7 @@ func (p *printer) playDemo(c *cli.Context) error {
 	if kind == corral.Condor && runAs == "" && os.Getuid() == 0 {
 		runAs = "nobody"
 	}
-	out := p.out // what a demo shows is what people ask it for
+	out := p.out
 	switch {
 	case p.quiet:
 		out = io.Discard

@@ -1,6 +1,6 @@
 package cli
 
-// What changes, as it changes. corrald sends objects as they are now; of each, people see a line.
+// Changes, as they happen. corrald sends the current state of changed objects; each is printed in a line.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// eventsCommand prints what changes until it is interrupted. It outlives restarts of corrald.
+// eventsCommand prints changes until it is interrupted, also across restarts of corrald.
 func (p *printer) eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "events", Category: resources,
@@ -33,7 +33,7 @@ func (p *printer) eventsCommand() *cli.Command {
 	}
 }
 
-// followEvents prints events until ctx ends. A connection that was lost is made again, where it ended.
+// followEvents prints events until ctx ends. After a lost connection it continues from the last event.
 func (p *printer) followEvents(ctx context.Context, cl *api.Client, after int64) error {
 	const again = time.Second
 	for lost := false; ; {
@@ -60,7 +60,7 @@ func (p *printer) followEvents(ctx context.Context, cl *api.Client, after int64)
 
 var errNotPrinted = errors.New("printing an event")
 
-// event prints an event in one line: for programs as JSON, for people what it is about and what became of that.
+// event prints an event in one line: the object and its new state, or JSON.
 func (p *printer) event(e api.Event) error {
 	if !p.forPeople() {
 		line, err := json.Marshal(e)
@@ -98,7 +98,7 @@ func (p *printer) event(e api.Event) error {
 	return stdoutError(err)
 }
 
-// stdoutError marks an error of stdout, after which nothing is tried again.
+// stdoutError marks an error of stdout, after which the connection is not retried.
 func stdoutError(err error) error {
 	if err == nil {
 		return nil

@@ -1,6 +1,7 @@
 package cli
 
-// Owners are those who have something at a central corrald. Administrators see how much, and suspend and end accounts.
+// Owners are the users with objects at a central corrald. Administrators see their number, and suspend and end
+// accounts.
 
 import (
 	"context"
@@ -33,7 +34,7 @@ func (v ownerVerbs) command() *cli.Command {
 	}
 }
 
-// suspend suspends an account, or undoes that. One that was suspended before keeps its reason.
+// suspend suspends an account, or with --off resumes it. An account that is already suspended keeps its reason.
 func (v ownerVerbs) suspend(c *cli.Context, cl *api.Client, name string) error {
 	if c.Bool("off") {
 		if c.IsSet("reason") {
@@ -47,8 +48,8 @@ func (v ownerVerbs) suspend(c *cli.Context, cl *api.Client, name string) error {
 	return printing(suspend, ownerTable.one(v.printer))(c, cl, name)
 }
 
-// end ends an account, and may wait for that. Given again it goes on waiting: an end that was asked for is not
-// asked for once more.
+// end ends an account, and with --wait waits for it. Repeated, the command continues to wait: corrald handles the
+// second request as the first.
 func (v ownerVerbs) end(c *cli.Context, cl *api.Client, name string) error {
 	if err := checkWait(c); err != nil {
 		return err

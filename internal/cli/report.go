@@ -1,7 +1,7 @@
 package cli
 
-// report writes a page about a run or a plan. What it needs is asked of corrald here; what the page says is decided in
-// package report.
+// report writes a page about a run or a plan. This file asks corrald for the data; package report computes and lays out
+// the page.
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ func (p *printer) reportCommand() *cli.Command {
 	}
 }
 
-// checkReport refuses what names neither a run nor a plan, or both.
+// checkReport requires either a run or a plan.
 func checkReport(c *cli.Context) error {
 	if file := c.String("out"); file != "" {
 		if err := checkWritable("--out", file); err != nil {
@@ -69,7 +69,7 @@ type reporter interface {
 	Figures() []plot.Figure
 }
 
-// reportOf makes the report that the command line asks for.
+// reportOf makes the report that the command line requests.
 func reportOf(c *cli.Context, cl *api.Client) (reporter, error) {
 	if c.IsSet("plan") {
 		id, err := idKey[corral.PlanID]("--plan", c.String("plan"))
@@ -93,7 +93,7 @@ func planReport(ctx context.Context, cl *api.Client, id corral.PlanID) (*report.
 	return report.Of(facts)
 }
 
-// runReport asks corrald for what it knows of a run, and of its plan if it has one that can be reported on.
+// runReport makes a report from corrald's data about a run, and about its plan, if that can be reported on.
 func runReport(ctx context.Context, cl *api.Client, id corral.RunID) (*report.RunReport, error) {
 	f := report.RunFacts{Now: time.Now()}
 	var err error
@@ -116,7 +116,7 @@ func runReport(ctx context.Context, cl *api.Client, id corral.RunID) (*report.Ru
 		return nil, err
 	}
 	if plan, err := strconv.ParseInt(f.Run.Labels["plan"], 10, 64); err == nil {
-		f.Plan, _ = planReport(ctx, cl, corral.PlanID(plan)) // it may be gone, or of another run by now
+		f.Plan, _ = planReport(ctx, cl, corral.PlanID(plan)) // it may be deleted, or used for another run by now
 		if f.Plan != nil && f.Plan.Run != id {
 			f.Plan = nil
 		}
@@ -124,8 +124,8 @@ func runReport(ctx context.Context, cl *api.Client, id corral.RunID) (*report.Ru
 	return report.OfRun(f), nil
 }
 
-// writeReport writes the page and the pictures to where they are wanted; with -o json and -o yaml, what the page is
-// made of goes to stdout.
+// writeReport writes the page and the pictures to their files, or the page to stdout; with -o json and -o yaml, stdout
+// gets the page's data.
 func (p *printer) writeReport(c *cli.Context, r reporter) error {
 	file, pictures := c.String("out"), c.String("plot")
 	if pictures != "" {
@@ -152,8 +152,8 @@ func (p *printer) writeReport(c *cli.Context, r reporter) error {
 	return err
 }
 
-// factsOf asks corrald for what it knows of a plan. A ledger that cannot be had, of a site that is gone, say, is left
-// out.
+// factsOf returns corrald's data about a plan. It leaves out ledgers that it cannot get, such as that of a deleted
+// site.
 func factsOf(ctx context.Context, cl *api.Client, id corral.PlanID) (f report.Facts, err error) {
 	f.Now = time.Now()
 	if f.Plan, err = cl.Plan(ctx, id); err != nil {

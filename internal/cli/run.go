@@ -1,8 +1,8 @@
 package cli
 
-// run reads the workflow here, so that what is wrong with a file is said beside the file, and gives corrald the
-// document. corrald owns the run from then on; this command follows it, and its exit code is the run's. What ends the
-// command early, a signal or --timeout, leaves the run alone unless --cancel-on-interrupt says otherwise.
+// run reads the workflow here, so that errors in a file are reported with its name, and sends corrald the document.
+// From then on the run belongs to corrald; this command follows it and returns its result as the exit code. If a signal
+// or --timeout ends the command early, the run continues unless --cancel-on-interrupt is given.
 
 import (
 	"bytes"
@@ -59,8 +59,8 @@ func (v runVerbs) runCommand() *cli.Command {
 	}
 }
 
-// begin follows a new run to its end, unless it is to be left alone. Its id goes out first with -q: a script has it,
-// whatever becomes of the run.
+// begin follows a new run to its end, unless --detach is given. With -q it prints the id first, so that a script has it
+// in any case.
 func (v runVerbs) begin(c *cli.Context, cl *api.Client, r corral.Run, auto *autoRun) error {
 	if c.String("clustering") == string(clustering.Auto) && !c.Bool("auto") {
 		v.say("clustering: %s", r.Options.Clustering)
@@ -76,8 +76,8 @@ func (v runVerbs) begin(c *cli.Context, cl *api.Client, r corral.Run, auto *auto
 	return v.showEnd(r, err)
 }
 
-// showsReasons reports whether the progress of a run says for good why nothing runs: on a terminal what changes in
-// place is soon gone.
+// showsReasons reports whether the progress of a run permanently shows why nothing runs: a live display on a terminal
+// overwrites it.
 func (v runVerbs) showsReasons(c *cli.Context) bool {
 	switch c.String("progress") {
 	case progressJSON, progressLines:
@@ -88,22 +88,22 @@ func (v runVerbs) showsReasons(c *cli.Context) bool {
 	return !v.quiet && !lookOf(v.err).Live()
 }
 
-// warnOfLack says what the cluster lacks for a new run, where nothing else is going to show it.
+// warnOfLack prints what the cluster lacks for a new run, if nothing else shows it.
 func (p *printer) warnOfLack(r corral.Run, unshown bool) {
 	if unshown && r.Reason != "" {
 		fmt.Fprintln(p.err, "corral: warning: "+readable(r.Reason))
 	}
 }
 
-// followNew follows a run that was just made to its end.
+// followNew follows a new run to its end.
 func (v runVerbs) followNew(c *cli.Context, cl *api.Client, r corral.Run, view progress.View) (corral.Run, error) {
 	if v.quiet {
-		fmt.Fprintln(v.out, r.ID) // whatever becomes of it
+		fmt.Fprintln(v.out, r.ID) // a script gets the id in any case
 	}
 	return v.followOn(c, cl, r, runFollow{view, c.Duration("timeout")})
 }
 
-// showEnd prints a run that was followed to its end, unless its id is all that was wanted.
+// showEnd prints a run that has been followed to its end, unless only its id was requested.
 func (v runVerbs) showEnd(r corral.Run, err error) error {
 	if err != nil || v.quiet {
 		return err
@@ -111,8 +111,8 @@ func (v runVerbs) showEnd(r corral.Run, err error) error {
 	return v.show(r)
 }
 
-// newRun reads the workflow, says what is odd about it, and makes the request. All that can be wrong with the file is
-// found here, before corrald is asked, and the paths in the request are absolute: corrald works in another directory.
+// newRun reads the workflow, prints its warnings, and makes the request. All errors in the file are found here, before
+// corrald is asked, and the paths in the request are absolute: corrald works in another directory.
 func (v runVerbs) newRun(c *cli.Context, file string) (api.NewRun, error) {
 	n, err := newRunOptions(c)
 	if err != nil {
@@ -121,7 +121,7 @@ func (v runVerbs) newRun(c *cli.Context, file string) (api.NewRun, error) {
 	n.WorkflowName, n.Changed = file, c.Bool("changed")
 	n.Options.Inputs = c.String("inputs")
 	if word, _ := formats.Of(file); word == "dagman" && !c.IsSet("retries") {
-		n.Options.Retries = 0 // as DAGMan has it: a node is tried again if the file says RETRY
+		n.Options.Retries = 0 // like DAGMan: only the file's RETRY makes a node run again
 	}
 	if n.Changed && c.Bool("auto") {
 		return n, corral.ErrorAt(corral.Invalid, "--changed", "goes without --auto: plans are for the whole workflow")
@@ -144,7 +144,7 @@ func (v runVerbs) newRun(c *cli.Context, file string) (api.NewRun, error) {
 	return n, attachWorkflow(c, &n, w)
 }
 
-// newRunOptions is the request for a run without its workflow.
+// newRunOptions makes the request for a run without its workflow.
 func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 	n = api.NewRun{
 		Cluster: c.String("cluster"), Labels: labelsOf(c, "label"),
@@ -156,7 +156,7 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 			Trace: c.String("trace"),
 		},
 	}
-	if limit := c.Int("crash-limit"); limit < 0 { // a request says -1 where people say 0
+	if limit := c.Int("crash-limit"); limit < 0 { // a request has -1 where the flag has 0
 		return n, corral.ErrorAt(corral.Invalid, "--crash-limit", "%d is not a number of workers, 0 or more", limit)
 	}
 	for flag, d := range map[string]corral.Seconds{"--stall": n.Options.Stall,
@@ -171,8 +171,8 @@ func newRunOptions(c *cli.Context) (n api.NewRun, err error) {
 	return n, err
 }
 
-// attachWorkflow puts a workflow into a request. Whatever format it was read from, corrald gets WfFormat. A corrald that is
-// asked over https is on another machine: a folder of this one would be none there, or another.
+// attachWorkflow puts a workflow into a request, as WfFormat whatever its original format. A corrald reached over https
+// is on another machine, where the source folder of this one does not exist or is a different one.
 func attachWorkflow(c *cli.Context, n *api.NewRun, w *workflow.Workflow) error {
 	var document bytes.Buffer
 	err := wfformat.Write(&document, w)
@@ -183,15 +183,15 @@ func attachWorkflow(c *cli.Context, n *api.NewRun, w *workflow.Workflow) error {
 	return err
 }
 
-// follow shows the run's progress until it is over; d (0: none) is how long to follow it. A run that did not succeed
-// is an error; people see its report before that. There are three more ways out: an interrupt, the end of d, and a
-// corrald that does not answer any more, of which only the first may change anything about the run.
+// follow shows the run's progress until it is over, for at most d (0: without limit). A run that did not succeed is an
+// error, printed after its report. An interrupt, the end of d, and a corrald that no longer answers end the command,
+// too; only an interrupt may affect the run.
 func (v runVerbs) follow(c *cli.Context, cl *api.Client, r corral.Run, d time.Duration) (corral.Run, error) {
 	return v.followOn(c, cl, r, runFollow{v.view(c), d})
 }
 
-// view shows a run's progress as --progress says, or, unless it says anything, as it can be shown, or not at all if
-// nothing is to be said.
+// view returns the view that --progress selects, or by default the best one for the output, or an empty one with
+// --quiet.
 func (v runVerbs) view(c *cli.Context) progress.View {
 	switch form := c.String("progress"); {
 	case form == progressJSON:
@@ -204,13 +204,13 @@ func (v runVerbs) view(c *cli.Context) progress.View {
 	return progress.New(v.err, lookOf(v.err))
 }
 
-// A runFollow says where the progress of a run is shown, and for how long it is followed; 0: to its end.
+// A runFollow is the view that shows a run's progress, and how long to follow it; 0: to its end.
 type runFollow struct {
 	view progress.View
 	d    time.Duration
 }
 
-// followOn is followRun on a view.
+// followOn is follow with a given view.
 func (v runVerbs) followOn(c *cli.Context, cl *api.Client, r corral.Run, on runFollow) (corral.Run, error) {
 	ctx := c.Context
 	if on.d > 0 {
@@ -235,8 +235,8 @@ func (v runVerbs) followOn(c *cli.Context, cl *api.Client, r corral.Run, on runF
 	case err == nil:
 		if err = runError(r); err != nil && v.forPeople() {
 			told := r
-			told.Reason = "" // the error says it
-			_ = v.show(told) // what is wrong with stdout, stderr will hardly tell
+			told.Reason = "" // the error has it
+			_ = v.show(told) // the stream stores errors of stdout
 			v.showTail(c, cl, r)
 		}
 	}
@@ -246,10 +246,10 @@ func (v runVerbs) followOn(c *cli.Context, cl *api.Client, r corral.Run, on runF
 	return r, nil
 }
 
-// interrupt is what Ctrl-C does to the run that is followed. Its error says why the command ends.
+// interrupt handles an interrupt while a run is followed, and returns the reason why the command ends.
 func (v runVerbs) interrupt(c *cli.Context, cl *api.Client, r corral.Run) error {
 	if lookOf(v.err).Live() && !v.quiet {
-		fmt.Fprint(v.err, "\r\x1b[K") // where the terminal has echoed ^C
+		fmt.Fprint(v.err, "\r\x1b[K") // erases the terminal's echo of ^C
 	}
 	if !c.Bool("cancel-on-interrupt") {
 		v.say("run %d goes on by itself; follow it with `corral runs wait %d`, end it with `corral runs cancel %d`",
@@ -270,7 +270,7 @@ func (v runVerbs) interrupt(c *cli.Context, cl *api.Client, r corral.Run) error 
 	return c.Context.Err()
 }
 
-// runError turns a run that did not succeed into the error whose exit code tells so.
+// runError returns the error for a run that did not succeed; its kind determines the exit code.
 func runError(r corral.Run) error {
 	switch r.State {
 	case corral.RunSucceeded:

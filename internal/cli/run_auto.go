@@ -1,9 +1,9 @@
 package cli
 
-// run --auto is plan, provision and run in one: corrald makes a plan for the workflow, asks for its pilots, and runs
-// the workflow, its tasks put into jobs as the plan says, under the plan's label. By that label corrald knows which
-// run's end releases the plan's pilots, so that nothing hangs on this command: it may be killed at any time. Meanwhile
-// corrald revises the plan; this command only shows how.
+// run --auto combines plan, provision and run: corrald makes a plan for the workflow, requests its pilots, and runs the
+// workflow with the plan's clustering and label. By the label corrald knows that the end of the run releases the plan's
+// pilots, so that nothing depends on this command: it may be killed at any time. corrald revises the plan while the run
+// goes on; this command only shows the revisions.
 
 import (
 	"context"
@@ -22,19 +22,19 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// An autoRun makes a run with the pilots that are planned for it.
+// An autoRun creates a run with planned pilots.
 type autoRun struct {
 	runVerbs
-	c       *cli.Context
-	ask     api.NewPlan // what the plan is to be
-	plan    corral.Plan // of which the run is the execution
+	c    *cli.Context
+	ask  api.NewPlan // the request for the plan
+	plan corral.Plan // the run carries it out
 
-	predicted corral.Seconds // its makespan
-	hours     float64        // its core-hours
+	predicted corral.Seconds // the plan's makespan
+	hours     float64        // the plan's core-hours
 }
 
-// create plans and provisions, and creates the run then. A run that would be refused is not planned, and one that is
-// refused nevertheless leaves no pilots behind.
+// create makes and provisions a plan, and then creates the run. It makes no plan for a request that would be refused,
+// and a run that is refused nevertheless leaves no pilots.
 func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key string) (corral.Run, error) {
 	var err error
 	if a.ask, err = a.request(in); err != nil {
@@ -44,17 +44,18 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 		return a.begin(cl, ctx, in, "", "")
 	}
 	r, err := a.begin(cl, ctx, in, key+".plan", key)
-	if corral.KindOf(err) == corral.KeyReused { // of the plan's key nobody knows but this command
+	if corral.KindOf(err) == corral.KeyReused { // the plan's key is internal to this command
 		return r, corral.ErrorAt(corral.KeyReused, "--key", "%q was used before for another run: with another "+
 			"workflow, goal or other flags a run needs another key", key)
 	}
-	if corral.KindOf(err) == corral.Conflict && a.plan.ID != 0 { // a try with this key failed, and its plan is gone
+	if corral.KindOf(err) == corral.Conflict && a.plan.ID != 0 { // an attempt with this key failed and its plan is deleted
 		return a.begin(cl, ctx, in, "", key)
 	}
 	return r, err
 }
 
-// request is that for the plan of a run. A task without an estimate has one only if it was given.
+// request returns the request for the plan of a run. The default runtime of tasks without an estimate applies only if
+// it was given.
 func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 	n = api.NewPlan{Cluster: in.Cluster, Workflow: in.Workflow, WorkflowName: in.WorkflowName,
 		Clustering: clusteringOf(a.c), Sites: a.c.StringSlice("site"), HostCPUs: a.c.Int("shape")}
@@ -74,8 +75,8 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 	return n, err
 }
 
-// begin makes the plan, has its pilots asked for, and creates the run. If a command with these keys has done that
-// before, the run is the one that it made.
+// begin makes the plan, requests its pilots, and creates the run. If a command with the same keys did that before, it
+// returns the existing run.
 func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, planKey,
 	key string) (r corral.Run, err error) {
 	if a.plan, err = cl.CreatePlan(ctx, a.ask, planKey); err != nil {
@@ -87,7 +88,7 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 	if err := a.predict(&in); err != nil {
 		return r, err
 	}
-	if err := ctx.Err(); err != nil { // a plan alone holds nothing
+	if err := ctx.Err(); err != nil { // a plan alone holds no resources
 		return r, err
 	}
 	ctx, cancel := outlasting(ctx)
@@ -100,7 +101,7 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 				return r, err
 			}
 		}
-		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.plan.ID) // it holds nothing, and nobody asked for it
+		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.plan.ID) // it holds no resources, and the user did not ask for it
 		return r, err
 	}
 	a.plan = provisioned
@@ -111,7 +112,7 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 	return r, nil
 }
 
-// predict says what the plan predicts, and makes the run one of it.
+// predict prints the plan's prediction, and links the request for the run to the plan.
 func (a *autoRun) predict(in *api.NewRun) error {
 	var document plan.Plan
 	if err := json.Unmarshal(a.plan.Document, &document); err != nil {
@@ -130,7 +131,7 @@ func (a *autoRun) predict(in *api.NewRun) error {
 	return nil
 }
 
-// clusteringOf is the clustering that was asked for, empty if that is left to the planner.
+// clusteringOf returns the requested clustering, empty if the planner chooses.
 func clusteringOf(c *cli.Context) string {
 	if c.IsSet("clustering") {
 		return c.String("clustering")
@@ -138,8 +139,8 @@ func clusteringOf(c *cli.Context) string {
 	return ""
 }
 
-// beside returns a view that shows the revisions of the plan, as they come, beside what another shows of the run. Of a
-// run without a plan it is the other.
+// beside returns a view that adds the revisions of the plan to another view of the run; without a plan it returns the
+// other view.
 func (a *autoRun) beside(cl *api.Client, of progress.View) progress.View {
 	if a.plan.ID == 0 {
 		return of
@@ -147,16 +148,16 @@ func (a *autoRun) beside(cl *api.Client, of progress.View) progress.View {
 	return &revisionView{View: of, auto: a, cl: cl}
 }
 
-// A revisionView prints a line for each revision. One that cannot be had now is printed later.
+// A revisionView prints a line for each revision. If corrald does not answer, it prints the revision later.
 type revisionView struct {
 	progress.View
 	auto  *autoRun
 	cl    *api.Client
 	seen  int
-	asked time.Time // when corrald was asked for revisions
+	asked time.Time // the last request for revisions
 }
 
-// A plan is looked at once a second, so that asking more often tells nothing new.
+// corrald revises a plan at most once a second.
 const revisionPeriod = time.Second
 
 // Show implements progress.View.
@@ -168,11 +169,11 @@ func (v *revisionView) Show(ctx context.Context, r corral.Run, now time.Time) {
 	v.View.Show(ctx, r, now)
 }
 
-// news prints the revisions that were not printed yet.
+// news prints the new revisions.
 func (v *revisionView) news(ctx context.Context) {
 	all, err := v.cl.PlanRevisions(ctx, v.auto.plan.ID)
 	if err == nil && len(all) > v.seen {
-		v.View.Close() // what it shows stays above
+		v.View.Close() // its last lines stay above
 		for _, rev := range all[v.seen:] {
 			v.auto.say("plan %d, revision %d: %s", rev.Plan, rev.Number, revisionLine(rev))
 		}
@@ -180,7 +181,7 @@ func (v *revisionView) news(ctx context.Context) {
 	}
 }
 
-// revisionLine is a revision in one line: what, and why.
+// revisionLine describes a revision and its reasons in one line.
 func revisionLine(r corral.Revision) string {
 	var what []string
 	if n := len(r.Added); n > 0 {
@@ -192,7 +193,7 @@ func revisionLine(r corral.Revision) string {
 	return strings.Join(append(what, r.Why()...), "; ")
 }
 
-// compare puts what happened beside what was predicted. Both count from the plan's beginning.
+// compare prints the actual values beside the predicted ones. Both count from the start of the plan.
 func (a *autoRun) compare(cl *api.Client, r corral.Run) {
 	if a.plan.ID == 0 || !r.State.Over() {
 		return
@@ -206,7 +207,7 @@ func (a *autoRun) compare(cl *api.Client, r corral.Run) {
 	a.say("%s", text)
 }
 
-// held is how many core-hours the plan's pilots have held until now.
+// held returns the core-hours that the plan's pilots have held until now.
 func (a *autoRun) held(cl *api.Client) (hours float64, err error) {
 	ctx := context.WithoutCancel(a.c.Context)
 	pilots, err := cl.Glideins(ctx, api.Filter{All: true})

@@ -1,7 +1,7 @@
 package cli
 
-// A dry run asks corrald what a run would do, with the request that would make it: what would run, what was done before
-// and is skipped, and whether each task fits some worker of the cluster, present or requested.
+// A dry run sends corrald the request for a run and prints what the run would do: which tasks would run, which are done
+// and would be skipped, and whether each task fits a worker of the cluster, present or requested.
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ func dryRunFlag() cli.Flag {
 		"task fits a worker; exit code 3 if one does not"}
 }
 
-// orDryRun is an action that makes a run, or with --dry-run only says what it would do. -q then prints the ids of the
-// tasks that would run.
+// orDryRun returns an action that creates a run with otherwise, or with --dry-run prints what the run would do. -q then
+// prints the ids of the tasks that would run.
 func (v runVerbs) orDryRun(read func(*cli.Context) (api.NewRun, error), otherwise cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if !c.Bool("dry-run") {
@@ -46,7 +46,7 @@ func (v runVerbs) orDryRun(read func(*cli.Context) (api.NewRun, error), otherwis
 	}
 }
 
-// showDryRun prints a dry run. That some task fits no worker is an error, whatever is printed.
+// showDryRun prints a dry run. It returns an error if a task fits no worker.
 func (v runVerbs) showDryRun(d api.DryRun) error {
 	switch {
 	case v.quiet:
@@ -73,7 +73,7 @@ func (v runVerbs) showDryRun(d api.DryRun) error {
 	return unfitError(d)
 }
 
-// unfitError is the error about tasks that no worker could take: the first of them, and how many more there are.
+// unfitError returns the error about tasks that fit no worker: it names the first, and the number of others.
 func unfitError(d api.DryRun) error {
 	var first *api.DryRunTask
 	more := -1

@@ -1,6 +1,6 @@
 package cli
 
-// How far runs are, and what they said before they failed.
+// The progress of runs, and the last output of failed tasks.
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 // Forms of progress.
 const (
 	progressAuto  = "auto"  // a bar on a terminal, else lines
-	progressLines = "lines" // now and then
+	progressLines = "lines" // from time to time
 	progressJSON  = "json"  // a line for each change
 	progressNone  = "none"
 )
@@ -25,7 +25,7 @@ const (
 // progressForms are the values of --progress.
 var progressForms = []string{progressAuto, progressLines, progressJSON, progressNone}
 
-// progressFlag says how progress is shown, and what else its command does then.
+// progressFlag selects the form of progress. also is the further effect of the flag.
 func progressFlag(also string) cli.Flag {
 	return &cli.StringFlag{
 		Name: "progress",
@@ -41,17 +41,17 @@ func progressFlag(also string) cli.Flag {
 	}
 }
 
-// What is shown of what a failed task wrote to its stderr.
+// Limits on the shown output of failed tasks.
 const (
-	tailTasks = 5 // that are looked at
+	tailTasks = 5 // failed tasks to look at
 	tailBytes = 4 << 10
 	tailLines = 8
 )
 
-// showTail shows the last lines that a failed task wrote to stderr: of the first that failed and wrote anything. What
-// cannot be had is not shown, and neither is anything to a program that reads JSON there.
+// showTail shows the last lines that a failed task wrote to stderr: the first to fail with any output. Errors are
+// ignored, and nothing is shown beside JSON, which a program reads.
 func (v runVerbs) showTail(c *cli.Context, cl *api.Client, r corral.Run) {
-	const most = 1000 // more failures have a cause of their own, and their list is long
+	const most = 1000 // the list of more failures is long, and they have a common cause
 	if r.State != corral.RunFailed || r.Tasks.Failed > most || c.String("progress") == progressJSON {
 		return
 	}
@@ -75,7 +75,7 @@ func (v runVerbs) showTail(c *cli.Context, cl *api.Client, r corral.Run) {
 	}
 }
 
-// lastLines returns the last few lines of a text, the first of which may have been cut.
+// lastLines returns the last lines of a text; the first may be incomplete.
 func lastLines(text []byte) []string {
 	text = bytes.TrimRight(text, "\n")
 	if len(text) == 0 {

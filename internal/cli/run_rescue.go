@@ -1,7 +1,7 @@
 package cli
 
-// A run of a .dag that does not succeed leaves a rescue file beside it (corrald writes that), and the next run of the
-// same .dag goes on from the newest one, as condor_submit_dag does. The file is read here, like the workflow.
+// A run of a .dag that does not succeed leaves a rescue file beside it, written by corrald, and the next run of the
+// same .dag continues from the newest one, like condor_submit_dag. The client reads the file, like the workflow.
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func rescueFlags() []cli.Flag {
 	}
 }
 
-// applyRescue marks what a rescue file of a .dag says is done, and asks for the next such file.
+// applyRescue marks the nodes that a rescue file of a .dag lists as done, and requests the next rescue file.
 func (v runVerbs) applyRescue(c *cli.Context, n *api.NewRun, w *workflow.Workflow) error {
 	file := n.WorkflowName
 	if word, _ := formats.Of(file); word != "dagman" {
@@ -62,7 +62,7 @@ func (v runVerbs) applyRescue(c *cli.Context, n *api.NewRun, w *workflow.Workflo
 	return nil
 }
 
-// rescueNumber is the number of the rescue file to go on from, 0 for none.
+// rescueNumber returns the number of the rescue file to continue from, 0 for none.
 func rescueNumber(c *cli.Context, dag string) (last int, err error) {
 	switch n := c.Int("rescue"); {
 	case c.Bool("no-rescue") && c.IsSet("rescue"):

@@ -1,8 +1,8 @@
 package cli
 
-// submit runs a command, or an array of them, that nobody has written a workflow for. The workflow is made here; from
-// then on it is a run as any other, and all verbs on runs are for it, too. What differs from run is what people expect
-// of such a command: it works where they are, is not repeated when it fails, and they get their prompt back.
+// submit runs a command, or an array of them, without a workflow file. The client makes the workflow; the result is a
+// run like any other, with the same verbs. Unlike run, submit behaves as users expect of such a command: tasks run in
+// the current folder and are not repeated when they fail, and the command returns at once.
 
 import (
 	"cmp"
@@ -61,7 +61,7 @@ func (v runVerbs) submitCommand() *cli.Command {
 	}
 }
 
-// beginSubmission leaves the new run alone, unless it is to be waited for. Its id goes out first with -q.
+// beginSubmission returns at once, unless --wait or --progress is given. With -q it prints the id first.
 func (v runVerbs) beginSubmission(c *cli.Context, cl *api.Client, r corral.Run) error {
 	if !c.Bool("wait") && !c.IsSet("progress") {
 		v.say("run %d has %d task(s); follow it with `corral runs wait %d`", r.ID, r.Tasks.Total, r.ID)
@@ -102,12 +102,12 @@ func (v runVerbs) newSubmission(c *cli.Context) (api.NewRun, error) {
 	return n, attachWorkflow(c, &n, w)
 }
 
-// sampleSize is how many tasks of a large array tell how long the request for all of them is.
+// sampleSize is the number of tasks of a large array from which the length of the request is estimated.
 const sampleSize = 1000
 
-// checkRoom refuses an array that a request has no room for before the request is made, which takes a while. Entries
-// are counted as they are, though some of their characters take more room: what is refused here hardly ever fits, and
-// what is left for the client to refuse is little.
+// checkRoom refuses an array that exceeds the maximum length of a request before the request is made, which takes a
+// while. It counts entries unescaped, though some characters take more space: this refuses hardly any array that fits,
+// and leaves few for the client to refuse.
 func checkRoom(c *cli.Context, command array.Command, elements []array.Element) error {
 	if len(elements) <= sampleSize {
 		return nil
@@ -146,7 +146,7 @@ func checkRoom(c *cli.Context, command array.Command, elements []array.Element) 
 		input.Size(api.MaxRunBody), roundDown(api.MaxRunBody/(size/len(elements)+1)))
 }
 
-// roundDown leaves the first two digits of a number as they are.
+// roundDown rounds a number down to two significant digits.
 func roundDown(n int) int {
 	unit := 1
 	for n/unit >= 100 {
@@ -155,7 +155,7 @@ func roundDown(n int) int {
 	return n / unit * unit
 }
 
-// commandOf reads what each task runs.
+// commandOf reads the command of each task.
 func commandOf(c *cli.Context) (array.Command, error) {
 	from, err := os.Getwd()
 	if err != nil {
@@ -190,8 +190,8 @@ func commandOf(c *cli.Context) (array.Command, error) {
 	return a, nil
 }
 
-// checkStdin refuses a file for the stdin of tasks in a given folder that is none, as far as it can be seen from here:
-// a task that opens a pipe may wait for ever. Folders of their own have it among their inputs, which corrald checks.
+// checkStdin refuses a stdin in a given folder that is not a regular file, as far as it is visible here: a task that
+// opens a pipe may wait forever. Tasks in folders of their own have the file among their inputs, which corrald checks.
 func checkStdin(command array.Command, elements []array.Element) error {
 	if command.Dir == "" || command.Stdin == "" || command.Stdin == os.DevNull {
 		return nil
@@ -204,20 +204,20 @@ func checkStdin(command array.Command, elements []array.Element) error {
 		file := strings.ReplaceAll(pattern, "%{TASK}", strconv.Itoa(e.Number))
 		info, err := os.Stat(file)
 		if err != nil {
-			continue // workers may see more
+			continue // workers may see it
 		}
 		var wrong *input.NotRegularError
 		if errors.As(input.Regular(file, info), &wrong) {
 			return corral.ErrorAt(corral.Invalid, "--stdin", "%s: %w", file, wrong)
 		}
 		if file == pattern {
-			break // all tasks have it
+			break // all tasks share it
 		}
 	}
 	return nil
 }
 
-// elements are the tasks: one, or as many as --array and --each-line say.
+// elements returns the tasks: one, or those of --array and --each-line.
 func (v runVerbs) elements(c *cli.Context) ([]array.Element, error) {
 	var numbers []int
 	if c.IsSet("array") {
@@ -239,10 +239,10 @@ func (v runVerbs) elements(c *cli.Context) ([]array.Element, error) {
 	return array.Numbers(numbers), nil
 }
 
-// maxLines bounds the file of --each-line: the request that its lines are in has no room for more.
+// maxLines is the maximum length of the file of --each-line in bytes: the request with its lines cannot be longer.
 const maxLines = api.MaxRunBody
 
-// readLines reads the file of --each-line, or a pipe, such as that of a shell's <(COMMAND).
+// readLines reads the file of --each-line, which may be a pipe, such as that of a shell's <(COMMAND).
 func (v runVerbs) readLines(ctx context.Context, file string) (text []byte, err error) {
 	info, missing := os.Stat(file)
 	if file == "-" || missing == nil && info.Mode()&os.ModeNamedPipe != 0 {
@@ -256,13 +256,13 @@ func (v runVerbs) readLines(ctx context.Context, file string) (text []byte, err 
 	return trimBOM(text), nil
 }
 
-// retriesFlag says how often a failed task is tried again.
+// retriesFlag sets the number of retries of a failed task.
 func retriesFlag(n int, more string) cli.Flag {
 	return &cli.IntFlag{Name: "retries", Value: n,
 		Usage: "run a task that fails up to `N` times more, unless the task says otherwise" + more}
 }
 
-// clusteringFlag says how tasks become jobs.
+// clusteringFlag selects how tasks become jobs.
 func clusteringFlag(more string) cli.Flag {
 	return &cli.StringFlag{Name: "clustering", Value: "none",
 		Usage: "`HOW` tasks become jobs: none (one each), horizontal=N (those of a level in at most N), " +
@@ -270,7 +270,7 @@ func clusteringFlag(more string) cli.Flag {
 			"or auto (what promises the shortest makespan on the workers there)" + more}
 }
 
-// runFlags are the flags that say how any run is run.
+// runFlags returns the options of all runs.
 func runFlags() []cli.Flag {
 	return []cli.Flag{
 		dryRunFlag(),

@@ -1,7 +1,7 @@
 package cli
 
-// The verbs on runs that exist. A run belongs to corrald, so each of them may be given from anywhere and at any time;
-// wait follows a run exactly as `corral run` does (run.go), and gives the same exit code.
+// The verbs on existing runs. A run belongs to corrald, so they work from anywhere and at any time; wait follows a run
+// exactly as `corral run` does (run.go), with the same exit code.
 
 import (
 	"cmp"
@@ -53,9 +53,9 @@ func (v runVerbs) command() *cli.Command {
 	}
 }
 
-// runsOf returns the runs with these ids. An id that no run has ends a command before it waits or removes anything.
+// runsOf returns the runs with these ids. An unknown id ends a command before it waits for or removes any.
 func runsOf(c *cli.Context, cl *api.Client, ids []corral.RunID) ([]corral.Run, error) {
-	runs := []corral.Run{} // in JSON none are [], never null
+	runs := []corral.Run{} // JSON has [] for none, never null
 	for _, id := range ids {
 		r, err := cl.Run(c.Context, id)
 		if err != nil {
@@ -66,7 +66,7 @@ func runsOf(c *cli.Context, cl *api.Client, ids []corral.RunID) ([]corral.Run, e
 	return runs, nil
 }
 
-// wait follows one run after the other to its end and then tells of the first that did not succeed.
+// wait follows one run after the other to its end, and returns the error of the first that did not succeed.
 func (v runVerbs) wait(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 	if len(which.ids) == 0 {
 		return which.none()
@@ -78,7 +78,7 @@ func (v runVerbs) wait(c *cli.Context, cl *api.Client, which choice[corral.RunID
 	left := countDown(c.Duration("timeout"))
 	var worst error
 	for i, r := range runs {
-		if i > 0 { // much may have happened while the others were followed
+		if i > 0 { // its state is old by now
 			if r, err = cl.Run(c.Context, r.ID); err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func (v runVerbs) wait(c *cli.Context, cl *api.Client, which choice[corral.RunID
 	return runTable.list(v.printer, runs)
 }
 
-// remove removes the records, and with --purge the directories. corrald refuses for a run that is not over.
+// remove removes the records, and with --purge the directories. corrald refuses to remove a run that is not over.
 func (v runVerbs) remove(c *cli.Context, cl *api.Client, which choice[corral.RunID]) error {
 	runs, err := runsOf(c, cl, which.ids)
 	if err != nil {
@@ -117,7 +117,7 @@ func (v runVerbs) remove(c *cli.Context, cl *api.Client, which choice[corral.Run
 	return runTable.showEach(v.printer, runs, which.alone())
 }
 
-// cancel kills the run's tasks; with --wait it returns when they have ended. With the ids of tasks only these end.
+// cancel kills the run's tasks, or only those with the given ids; with --wait it returns when they have ended.
 func (v runVerbs) cancel(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	if c.NArg() > 1 {
 		if c.Bool("wait") {
@@ -141,7 +141,7 @@ func (v runVerbs) cancel(c *cli.Context, cl *api.Client, id corral.RunID) error 
 	return runTable.show(v.printer, r)
 }
 
-// retry has tasks tried again that failed.
+// retry has failed tasks run again.
 func (v runVerbs) retry(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	if c.NArg() < 2 {
 		return corral.Errorf(corral.Invalid, "want the ids of tasks behind %d; `corral runs tasks %d --state failed` "+
@@ -170,8 +170,8 @@ func (v runVerbs) tasks(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	return taskTableOf(r.State).list(v.printer, tasks)
 }
 
-// taskTableOf shows the tasks of a run in a state. What a cancelled run has left goes on if it is resumed, and so is
-// waiting or ready for corrald; people are told why nothing happens.
+// taskTableOf returns the listing of the tasks of a run in a state. The remaining tasks of a cancelled run are waiting
+// or ready in corrald, since the run may be resumed; the listing shows them as cancelled.
 func taskTableOf(state corral.RunState) listing[api.Task] {
 	if state != corral.RunCancelled {
 		return taskTable
@@ -188,7 +188,7 @@ func taskTableOf(state corral.RunState) listing[api.Task] {
 	return l
 }
 
-// log prints what a task has written, or without a task what happened to the run.
+// log prints the output of a task, or without a task the history of the run.
 func (v runVerbs) log(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	switch {
 	case c.Bool("follow"):
@@ -203,7 +203,7 @@ func (v runVerbs) log(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	return err
 }
 
-// followLog prints what a task writes, or all tasks, as they write it.
+// followLog prints the output of a task, or of all tasks, as they write it.
 func (v runVerbs) followLog(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	file := c.String("file")
 	switch {
@@ -220,7 +220,7 @@ func (v runVerbs) followLog(c *cli.Context, cl *api.Client, id corral.RunID) err
 	return progress.Outputs(c.Context, cl, id, merged.Show)
 }
 
-// show prints a run, and its report once it is over.
+// show prints a run, and its report if it is over.
 func (v runVerbs) show(r corral.Run) error {
 	if err := runTable.show(v.printer, r); err != nil || !v.forPeople() || r.Report == nil {
 		return err
@@ -230,7 +230,7 @@ func (v runVerbs) show(r corral.Run) error {
 	return nil
 }
 
-// printReport draws what a run took, and if it is whole, beside what it could have taken.
+// printReport prints the times and resources of a run, and if it is complete, the lower bounds beside them.
 func (v runVerbs) printReport(r corral.RunReport, whole bool) {
 	d := func(s corral.Seconds) string { return span(time.Duration(s)) }
 	t := newTable(nil)
@@ -278,7 +278,7 @@ func (v runVerbs) printReport(r corral.RunReport, whole bool) {
 	v.render(t)
 }
 
-// runTable shows where the results are only for a single run: the path is long.
+// runTable shows the folder of results only for a single run, because the path is long.
 var runTable = listing[corral.Run]{
 	owner: func(r corral.Run) string { return r.Owner },
 	id:    func(r corral.Run) string { return strconv.FormatInt(int64(r.ID), 10) },
@@ -338,7 +338,7 @@ var taskTable = listing[api.Task]{
 	},
 }
 
-// changedInputs is what a task that is done did to its inputs.
+// changedInputs describes the inputs that a completed task has changed.
 func changedInputs(t api.Task) string {
 	if len(t.ChangedInputs) == 0 {
 		return ""
@@ -346,7 +346,7 @@ func changedInputs(t api.Task) string {
 	return "changed in place: " + strings.Join(t.ChangedInputs, ", ")
 }
 
-// exitStatus is that of a task's last execution: - if there was none, because a signal ended it or nothing began.
+// exitStatus returns the exit status of a task's last execution: - if a signal ended it or it never started.
 func exitStatus(t api.Task) string {
 	switch over := t.State == corral.TaskDone || t.State == corral.TaskFailed; {
 	case t.ExitStatus != nil && *t.ExitStatus >= 0:
@@ -357,7 +357,7 @@ func exitStatus(t api.Task) string {
 	return ""
 }
 
-// taskDuration is how long the last execution of a task ran, empty unless it is over.
+// taskDuration returns the duration of a task's last execution, empty unless it is over.
 func taskDuration(t api.Task) string {
 	if t.EndedAt.IsZero() || t.StartedAt.IsZero() {
 		return ""
@@ -365,7 +365,7 @@ func taskDuration(t api.Task) string {
 	return span(t.EndedAt.Sub(t.StartedAt))
 }
 
-// retriesUsed says how many retries a run used, and how many of them had more memory than before.
+// retriesUsed returns the number of retries of a run, and how many of them had more memory.
 func retriesUsed(r corral.RunReport) string {
 	text := fmt.Sprintf("%d retries used", r.RetriesUsed)
 	if r.LargerRetries > 0 {

@@ -1,7 +1,7 @@
 package cli
 
-// Lists of runs, and the removal of old ones. Who has run many wants the last of them, those in a state, what they take
-// on corrald's disk, and to be rid of those that are over.
+// Lists of runs, and the removal of old ones. A user with many runs needs the latest, those in a state, their disk
+// usage, and a way to remove those that are over.
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// runStateFlag narrows a choice of runs.
+// runStateFlag restricts a list of runs to states.
 func runStateFlag() cli.Flag {
 	var states []string
 	for _, s := range corral.RunStates {
@@ -67,13 +67,13 @@ func (v runVerbs) list(c *cli.Context) error {
 	return diskTable().narrowed(filter).list(v.printer, kept)
 }
 
-// A runWithDisk is a run with what its directory takes.
+// A runWithDisk is a run with the disk usage of its directory.
 type runWithDisk struct {
 	corral.Run
 	Disk api.DiskUse `json:"disk"`
 }
 
-// diskTable is runTable with a column more.
+// diskTable is runTable with a column for the disk usage.
 func diskTable() listing[runWithDisk] {
 	l := listing[runWithDisk]{
 		id: func(r runWithDisk) string { return runTable.id(r.Run) }, none: runTable.none,
@@ -100,7 +100,7 @@ func (v runVerbs) cleanCommand() *cli.Command {
 	}
 }
 
-// clean removes the runs that ended long ago. One that goes on again meanwhile is left alone.
+// clean removes the runs that ended before a given age. It skips a run that has been resumed meanwhile.
 func (v runVerbs) clean(c *cli.Context) error {
 	age := c.Duration("older-than")
 	if !c.IsSet("older-than") || age < 0 {
@@ -134,7 +134,7 @@ func (v runVerbs) clean(c *cli.Context) error {
 	return cleanTable().list(v.printer, removed)
 }
 
-// cleanTable is runTable for those that were cleaned.
+// cleanTable is runTable with its own text for an empty list.
 func cleanTable() listing[corral.Run] {
 	l := runTable
 	l.none = "no run that is over is so old"

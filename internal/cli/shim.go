@@ -1,8 +1,8 @@
 package cli
 
-// A shim is a folder and an open run. The folder is claimed first: its note has the key under which the run is asked
-// for, so that the command, repeated after it was killed at any point, finds the same run. Then come the run's id and
-// the links. The other way round, closing begins with the run: as long as the folder is there, it can be repeated.
+// A shim is a folder and an open run. The folder is claimed first, with the key under which the run is created, so that
+// the command, repeated after it was killed at any point, finds the same run. The run's id and the links follow.
+// Closing starts with the run: as long as the folder exists, it can be repeated.
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ import (
 // shimVerbs are the verbs on shims.
 type shimVerbs struct{ *printer }
 
-// command has the verbs of folders by whose commands programs that were made for Slurm run their jobs here.
+// command returns the verbs on shims: folders whose commands let programs made for Slurm run their jobs here.
 func (v shimVerbs) command() *cli.Command {
 	return &cli.Command{
 		Name: "shim", Category: workflows,
@@ -31,7 +31,7 @@ func (v shimVerbs) command() *cli.Command {
 				Name: "slurm", Flags: []cli.Flag{clusterFlag()},
 				Action: func(c *cli.Context) error {
 					err := v.make(c)
-					if err != nil && v.format == formTable { // a shell gives eval the status of the last line
+					if err != nil && v.format == formTable { // eval returns the status of the last line
 						_, errPrint := fmt.Fprintln(v.out, "false")
 						err = errors.Join(err, errPrint)
 					}
@@ -43,7 +43,7 @@ func (v shimVerbs) command() *cli.Command {
 	}
 }
 
-// make makes a folder, or finds it as it was made before: the run is asked for under a key that is noted first.
+// make creates a folder, or completes one that exists: the run's key is stored before the run is created.
 func (v shimVerbs) make(c *cli.Context) error {
 	program, err := shimProgram()
 	if err != nil {
@@ -57,7 +57,7 @@ func (v shimVerbs) make(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	// All that can be wrong has been looked at by now: there are the program, corrald and the cluster.
+	// The program, corrald and the cluster exist: all that can fail has been checked.
 	f, made, err := slurm.Claim(c.Args().First(), cl.Server(), cluster.Name)
 	if err != nil {
 		return err
@@ -67,13 +67,13 @@ func (v shimVerbs) make(c *cli.Context) error {
 	}
 	run, err := openRunOf(c, cl, f)
 	if err != nil {
-		// Where it is not known whether there is a run, the folder stays, with the key to ask again.
+		// If the run may exist, the folder stays, with the key to ask again.
 		if made && !outcomeUnknown(err) {
-			_ = f.Remove() // what is left can be made again
+			_ = f.Remove() // what remains can be created again
 		}
 		return err
 	}
-	// The links come last: a folder that has commands has a run.
+	// The links come last: a folder with commands has a run.
 	f.Run, f.Dir = run.ID, run.Dir
 	if err := f.Link(program); err != nil {
 		return err
@@ -85,13 +85,13 @@ func (v shimVerbs) make(c *cli.Context) error {
 	return err
 }
 
-// outcomeUnknown reports whether a run may have been made although there was an error. After a refusal there is none.
+// outcomeUnknown reports whether a run may have been created despite the error. After a refusal it does not exist.
 func outcomeUnknown(err error) bool {
 	kind := corral.KindOf(err)
 	return kind == corral.Unknown || kind == corral.Unavailable || kind == corral.Timeout
 }
 
-// sameShim refuses to make another cluster's folder of one that is there.
+// sameShim refuses to use an existing folder for another cluster.
 func sameShim(c *cli.Context, f slurm.Folder, cluster string) error {
 	if f.Cluster != cluster {
 		const other = "this shim is for cluster %s: end it with `corral shim close %s`, or name another folder"
@@ -100,7 +100,7 @@ func sameShim(c *cli.Context, f slurm.Folder, cluster string) error {
 	return nil
 }
 
-// openRunOf finds the run of a folder, or makes it.
+// openRunOf returns the run of a folder, and creates it if needed.
 func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, error) {
 	if f.Run == 0 {
 		return cl.CreateRun(c.Context, api.NewRun{
@@ -109,11 +109,11 @@ func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, erro
 		}, f.Key)
 	}
 	run, err := cl.Run(c.Context, f.Run)
-	if corral.KindOf(err) == corral.NotFound || err == nil && !f.Has(run) { // `corral down` deletes what it knew
+	if corral.KindOf(err) == corral.NotFound || err == nil && !f.Has(run) { // `corral down` deletes the runs of a corrald
 		return run, f.Gone()
 	}
-	// A run that is over takes no jobs any more. Its folder is not turned over to another run in silence: the numbers
-	// of its jobs would mean nothing then.
+	// A run that is over accepts no jobs any more. Its folder is not silently given another run, since the numbers of
+	// its jobs would lose their meaning.
 	if err == nil && run.State.Over() {
 		const over = "run %d of this shim is over: end the shim with `corral shim close %s`, and make it again"
 		err = corral.ErrorAt(corral.Conflict, f.Path, over, f.Run, c.Args().First())
@@ -121,7 +121,7 @@ func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, erro
 	return run, err
 }
 
-// close lets no more jobs be submitted, and removes the folder. Jobs that are there go on.
+// close ends submissions and removes the folder. Existing jobs continue.
 func (v shimVerbs) close(c *cli.Context) error {
 	path, err := filepath.Abs(c.Args().First())
 	if err != nil {
@@ -131,12 +131,12 @@ func (v shimVerbs) close(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	// Not the corrald of --server: the folder knows whose run it has.
+	// The folder, not --server, names the corrald of its run.
 	cl, err := api.New(f.Server)
 	if err != nil {
 		return err
 	}
-	if f.Run == 0 { // the command that made it was killed; a run that nothing names may be left, without jobs
+	if f.Run == 0 { // its creation was interrupted; an unused run without jobs may remain
 		return f.Remove()
 	}
 	run, err := cl.Run(c.Context, f.Run)
@@ -147,7 +147,7 @@ func (v shimVerbs) close(c *cli.Context) error {
 		run, err = cl.CloseRun(c.Context, f.Run)
 	}
 	switch corral.KindOf(err) {
-	case corral.Conflict, corral.NotFound: // it is over, or gone with its corrald
+	case corral.Conflict, corral.NotFound: // the run is over, or was deleted with its corrald
 		run, err = cl.Run(c.Context, f.Run)
 		if err != nil {
 			return f.Remove()
@@ -162,13 +162,13 @@ func (v shimVerbs) close(c *cli.Context) error {
 	return runTable.one(v.printer)(run)
 }
 
-// shimProgram is the program that the links of a folder lead to: it is installed beside this one.
+// shimProgram returns the target of the folder's links: a program installed beside this one.
 func shimProgram() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	// People link corral into a folder of their PATH, and nothing else of it.
+	// Users may link corral alone into a folder of their PATH.
 	if self, err = filepath.EvalSymlinks(self); err != nil {
 		return "", err
 	}

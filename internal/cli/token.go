@@ -1,8 +1,8 @@
 package cli
 
-// Tokens are what others than corrald's own user ask a central corrald with. The text of a new one is made here and
-// written where the user says, before corrald is asked to let it in; corrald gets a digest. So the text is on no wire,
-// and a command that was cut off can be given again: it finds the text in its file.
+// Users of a central corrald, other than its own, authenticate with tokens. The client makes the text of a new one and
+// writes it to the user's file before it registers the token; corrald gets a digest. So the text never leaves the
+// machine, and an interrupted command can be repeated: it finds the text in the file.
 
 import (
 	"bytes"
@@ -56,7 +56,7 @@ func (v tokenVerbs) command() *cli.Command {
 	}
 }
 
-// create makes a token and has corrald let it in.
+// create makes a token and registers it with corrald.
 func (v tokenVerbs) create(c *cli.Context) error {
 	out := c.String("out")
 	if out == "" && v.format != formTable {
@@ -82,7 +82,7 @@ func (v tokenVerbs) create(c *cli.Context) error {
 	n.Digest = api.TokenDigest(text)
 	t, err := cl.CreateToken(c.Context, n, c.String("key"))
 	if err != nil {
-		if fresh && corral.KindOf(err) != corral.Unknown { // it is no token, and never was
+		if fresh && corral.KindOf(err) != corral.Unknown { // it was never registered
 			_ = os.Remove(out)
 		}
 		return err
@@ -95,8 +95,7 @@ func (v tokenVerbs) create(c *cli.Context) error {
 	return nil
 }
 
-// textIn returns the token that is in a file, or puts a new one there; fresh says which. Without a file it is a new
-// one.
+// textIn returns the token in a file, or writes a new one there; fresh tells which. Without a file the token is new.
 func textIn(file string) (text string, fresh bool, err error) {
 	text = api.NewTokenText()
 	if file == "" {
@@ -138,7 +137,7 @@ var tokenTable = listing[corral.Token]{
 	},
 }
 
-// keyCommand prints the ssh key with which corrald logs in at one's sites.
+// keyCommand prints the ssh key with which corrald logs in at the user's sites.
 func (v siteVerbs) keyCommand() *cli.Command {
 	return &cli.Command{Name: "key", Action: func(c *cli.Context) error {
 		cl, err := connect(c)

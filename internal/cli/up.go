@@ -1,9 +1,9 @@
 package cli
 
-// up and down begin and end a personal corrald. up starts one unless it answers, and then makes what a new one begins
-// with; both halves may be repeated. down takes away in the order of need: runs and pilots, sites and clusters, which
-// only corrald can clean up, then corrald itself, and last its files. A corrald that died is therefore started again
-// before it is taken down.
+// up and down start and end a personal corrald. up starts one unless it answers, and then creates its first site and
+// cluster; both halves may be repeated. down removes in the order of dependency: runs and pilots, sites and clusters,
+// which only corrald can clean up, then corrald itself, and last its files. It therefore restarts a corrald that has
+// died before it takes it down.
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func (v personalVerbs) upCommand() *cli.Command {
 	}
 }
 
-// up starts corrald unless it runs, makes its first site and cluster unless they exist, and says which of it was new.
+// up starts corrald unless it runs, creates its first site and cluster unless they exist, and prints what is new.
 func (v personalVerbs) up(c *cli.Context) error {
 	layout, err := xdg.Find()
 	if err != nil {
@@ -80,8 +80,8 @@ func (v personalVerbs) downCommand() *cli.Command {
 	}
 }
 
-// down takes everything away. If something at a site could not be removed it names that, and fails with exit code 6
-// after all else is gone.
+// down removes everything. If something at a site could not be removed, it removes the rest and fails with exit code 6,
+// naming what remains.
 func (v personalVerbs) down(c *cli.Context) error {
 	layout, err := xdg.Find()
 	if err != nil {
@@ -95,7 +95,7 @@ func (v personalVerbs) down(c *cli.Context) error {
 	if _, err := corrald.Start(c.Context); err != nil {
 		return err
 	}
-	if corrald, err = corrald.Located(); err != nil { // with the sockets that are erased later
+	if corrald, err = corrald.Located(); err != nil { // with the sockets to erase later
 		return err
 	}
 	done, err := v.takeDown(c, corrald)
@@ -112,8 +112,8 @@ func (v personalVerbs) down(c *cli.Context) error {
 	return nil
 }
 
-// takeDown removes what corrald keeps at sites and in clusters, and with --purge the directories of runs. It needs a
-// corrald that runs; what is left behind is listed and does not stop it.
+// takeDown removes the objects of corrald at sites and in clusters, and with --purge the directories of runs. It needs
+// a running corrald; what could not be removed is listed and does not stop it.
 func (v personalVerbs) takeDown(c *cli.Context, corrald personal.Corrald) (done personal.TakenDown, err error) {
 	cl, err := corrald.Client()
 	if err != nil {
@@ -132,7 +132,7 @@ func (v personalVerbs) takeDown(c *cli.Context, corrald personal.Corrald) (done 
 	return done, err
 }
 
-// stopAndErase ends corrald and deletes its files. Half a minute is long: everything that takes time is over by then.
+// stopAndErase ends corrald and deletes its files. Half a minute is ample: everything slow is done by then.
 func stopAndErase(ctx context.Context, corrald personal.Corrald, purge bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
