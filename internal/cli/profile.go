@@ -34,7 +34,7 @@ func (v profileVerbs) command() *cli.Command {
 	}
 }
 
-// profile merges the profiles that the arguments name, and prints what they come to.
+// profile merges the profiles that the arguments name, and prints the result.
 func (v profileVerbs) profile(c *cli.Context) error {
 	merged := profile.New()
 	for _, name := range c.Args().Slice() {
@@ -61,7 +61,7 @@ func (v profileVerbs) profile(c *cli.Context) error {
 	return v.showClasses(merged)
 }
 
-// showClasses prints a line for each kind of task, and what is odd about some.
+// showClasses prints a line for each kind of task, and remarks on unusual ones.
 func (v profileVerbs) showClasses(merged *profile.Profile) error {
 	if err := classTable.list(v.printer, merged.Classes()); err != nil || v.quiet {
 		return err
@@ -79,7 +79,7 @@ func (v profileVerbs) showClasses(merged *profile.Profile) error {
 	return nil
 }
 
-// speedLines says how long tasks take on types of hosts, beside the one on which most of them ran.
+// speedLines compares the types of hosts with the one on which most tasks ran.
 func speedLines(speeds profile.Speeds) (said []string) {
 	reference := ""
 	for host, s := range speeds {
@@ -96,7 +96,7 @@ func speedLines(speeds profile.Speeds) (said []string) {
 	return said
 }
 
-// find finds one profile: of the library, of a run that corrald knows, one that it keeps, or in a file.
+// find returns the named profile: one of the library, of a run or stored by corrald, or a file.
 func (v profileVerbs) find(c *cli.Context, name string) (*profile.Profile, error) {
 	if of, ok := strings.CutPrefix(name, api.LibraryProfile); ok {
 		if found, ok := profile.FromLibrary(of); ok {
@@ -118,7 +118,7 @@ func (v profileVerbs) find(c *cli.Context, name string) (*profile.Profile, error
 	return fetchProfile(c, name, func(cl *api.Client) ([]byte, error) { return profileDocument(c.Context, cl, name) })
 }
 
-// fetchProfile reads a profile that corrald answers with.
+// fetchProfile reads a profile from an answer of corrald.
 func fetchProfile(c *cli.Context, name string, ask func(*api.Client) ([]byte, error)) (*profile.Profile, error) {
 	cl, err := connect(c)
 	if err != nil {
@@ -131,7 +131,7 @@ func fetchProfile(c *cli.Context, name string, ask func(*api.Client) ([]byte, er
 	return profile.ReadJSON(bytes.NewReader(text), name)
 }
 
-// className is a class for people.
+// className returns the name of a class in output.
 func className(transformation string, level int) string {
 	if level == profile.AllLevels {
 		return transformation
@@ -139,7 +139,7 @@ func className(transformation string, level int) string {
 	return fmt.Sprintf("%s at level %d", transformation, level)
 }
 
-// statOf prints a statistic, nothing where it was not measured.
+// statOf returns a cell with a statistic, empty if it was not measured.
 func statOf(m profile.Metric, of func(profile.Stat) any) func(*profile.Class) any {
 	return func(c *profile.Class) any {
 		if s := c.Stat(m); s.Count > 0 {
@@ -182,8 +182,8 @@ var libraryTable = listing[string]{
 	columns: []column[string]{{"profile", func(name string) any { return api.LibraryProfile + name }}},
 }
 
-// showModels prints, for each kind of task that two runs have, how far off each model is for a run that it has not
-// seen, and which model is chosen with all of them.
+// showModels prints, for each kind of task that occurs in two runs, the error of each model in predicting a run from
+// the others, and the model that is chosen.
 func (v profileVerbs) showModels(merged *profile.Profile) error {
 	estimator := profile.NewEstimator(merged, nil)
 	share := func(wrong func(profile.Score) float64) func(profile.Score) any {

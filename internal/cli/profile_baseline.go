@@ -1,8 +1,8 @@
 package cli
 
-// profile baseline measures a command several times: what a site's factor is learned against, and what a machine of
-// another clock is compared with. A trace says what one run uses; a baseline how long runs take, and how much that
-// varies.
+// profile baseline measures a command several times. A site's speed factor is learned relative to it, and machines with
+// other clocks are compared with it. A trace shows what one run uses; a baseline shows how long runs take, and how much
+// that varies.
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/cli/baseline"
 )
 
-// baselineCommand measures what a command takes on this machine.
+// baselineCommand measures a command on this machine.
 func (v profileVerbs) baselineCommand() *cli.Command {
 	return &cli.Command{
 		Name: "baseline",
@@ -30,7 +30,7 @@ func (v profileVerbs) baselineCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			// Whoever compares machines has to know that these are times, which say nothing of another one.
+			// Only times are known, which cannot be compared with another machine's: the user has to know.
 			if b.Why != "" {
 				v.say("only times are known: %s", b.Why)
 			}
@@ -63,7 +63,7 @@ var baselineTable = listing[baseline.Baseline]{
 	},
 }
 
-// spreadOf is a mean with its deviation, in units of so many.
+// spreadOf returns a mean with its deviation, divided by unit.
 func spreadOf(s *baseline.Spread, unit float64, name string) string {
 	if s == nil {
 		return ""

@@ -1,7 +1,7 @@
 package cli
 
-// corrald keeps profiles under names, so that plans on any machine can use them, and so that they can grow run after
-// run. What a profile is made of is read here where it is a file.
+// corrald stores profiles under names, so that plans on any machine can use them and every run can add to them. Their
+// sources are read here if they are files.
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func (v profileVerbs) newProfile(c *cli.Context) (api.NewProfile, error) {
 	return api.NewProfile{Name: c.Args().First(), Sources: sources, Merge: c.Bool("merge")}, err
 }
 
-// showKept shows a profile and, to people, what it says of each kind of tasks.
+// showKept shows a profile and, in a table, its kinds of tasks.
 func (v profileVerbs) showKept(kept corral.Profile) error {
 	if err := profileTable.show(v.printer, kept); err != nil || !v.forPeople() || len(kept.Document) == 0 {
 		return err
@@ -54,7 +54,7 @@ func (v profileVerbs) showKept(kept corral.Profile) error {
 	return v.showClasses(read)
 }
 
-// profileDocument returns the document of a profile that corrald keeps.
+// profileDocument returns the document of a profile that corrald stores.
 func profileDocument(ctx context.Context, cl *api.Client, name string) ([]byte, error) {
 	kept, err := cl.Profile(ctx, name)
 	return kept.Document, err

@@ -1,8 +1,8 @@
 package cli
 
-// A profile says what tasks of each kind are like, as they were measured. Profiles are made here, of files of executed
-// workflows and of tables; what a plan needs of them goes to corrald with the request, except for those that corrald
-// has itself: of its library, of its runs, and those that it keeps.
+// A profile describes the measured behaviour of each kind of task. The client makes profiles from files of executed
+// workflows and from tables, and sends a plan's profiles to corrald with the request, except those that corrald has
+// itself: its library, its runs, and stored profiles.
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// estimateFlags say where a plan's estimates of tasks come from.
+// estimateFlags returns the flags for the sources of a plan's estimates.
 func estimateFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "profile", Usage: "take estimates of tasks from `P`: a file, library:NAME, " +
@@ -32,12 +32,12 @@ func estimateFlags() []cli.Flag {
 	}
 }
 
-// sourcesOfFlag reads the profiles of --profile.
+// sourcesOfFlag returns the sources of --profile.
 func (v profileVerbs) sourcesOfFlag(c *cli.Context) ([]api.ProfileSource, error) {
 	return v.sources(c.Context, c.StringSlice("profile"))
 }
 
-// sources makes what corrald is sent of names of profiles. What is a file is read here.
+// sources converts names of profiles to the request's form. It reads files here.
 func (v profileVerbs) sources(ctx context.Context, names []string) ([]api.ProfileSource, error) {
 	var all []api.ProfileSource
 	for _, name := range names {
@@ -58,8 +58,8 @@ func (v profileVerbs) sources(ctx context.Context, names []string) ([]api.Profil
 	return all, nil
 }
 
-// isFile reports whether a name of a profile is that of a file, and not of a profile that corrald has: it is one if it
-// looks like one, whether or not it is there, or if there is one.
+// isFile reports whether a profile's name is that of a file: if it has the form of a path, whether or not the file
+// exists, or if the file exists.
 func isFile(name string) bool {
 	switch {
 	case strings.HasPrefix(name, api.LibraryProfile), strings.HasPrefix(name, api.RunProfile):
@@ -74,7 +74,7 @@ func isFile(name string) bool {
 	return err == nil && !found.IsDir()
 }
 
-// pathCause is an error of a file whose name stands before it already.
+// pathCause removes the path from an error, for messages that begin with it.
 func pathCause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -83,14 +83,15 @@ func pathCause(err error) error {
 	return err
 }
 
-// maxProfile is the most that a file of a profile may have, in bytes: package profile reads no longer ones.
+// maxProfile is the maximum length of a profile's file in bytes: package profile reads no longer ones.
 const maxProfile = 256 << 20
 
-// maxTraces is the most that a file of traces may have, in bytes. One trace of a task with few files has some thousand.
+// maxTraces is the maximum length of a file of traces in bytes. A trace of a task with few files has some thousand
+// bytes.
 const maxTraces = 4 << 30
 
-// read reads a profile from a file: a table if its name ends with .csv, a profile as JSON, traces of tasks, or a
-// workflow that was executed.
+// read reads a profile from a file: a table if its name ends in .csv, a profile as JSON, traces of tasks, or an
+// executed workflow.
 func (v profileVerbs) read(ctx context.Context, file string) (*profile.Profile, error) {
 	f, err := input.Open(file)
 	if err != nil {
@@ -101,7 +102,7 @@ func (v profileVerbs) read(ctx context.Context, file string) (*profile.Profile, 
 		return profile.ReadCSV(f, file)
 	}
 	begin := make([]byte, 512)
-	n, _ := f.ReadAt(begin, 0) // what cannot be read, its reader complains of
+	n, _ := f.ReadAt(begin, 0) // the reader below reports errors
 	if profile.Sniff(begin[:n]) {
 		return profile.ReadJSON(input.Limit(ctx, f, maxProfile), file)
 	}

@@ -1,8 +1,8 @@
 package cli
 
-// profile trace runs a command and watches its processes. It stands in the command's way as little as it can: the
-// command has this program's streams, folder and environment, signals reach it, and what it ends with is what this
-// program ends with. All that is said of it goes to stderr, when it is over, or to a file.
+// profile trace runs a command and watches its processes. It interferes as little as possible: the command has this
+// program's streams, folder and environment, signals are forwarded to it, and this program ends the way the command
+// ends. The trace goes to stderr when the command is over, or to a file.
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func (v profileVerbs) traceCommand() *cli.Command {
 	}
 }
 
-// A taskExit is how a command ended that was traced: not well.
+// A taskExit reports that a traced command failed.
 type taskExit struct{ status syscall.WaitStatus }
 
 func (e taskExit) Error() string {
@@ -49,8 +49,8 @@ func (e taskExit) Error() string {
 	return "exit status " + strconv.Itoa(e.status.ExitStatus())
 }
 
-// exitCode is the command's. If a signal ended it, the same signal ends this program; the code is for the case that it
-// does not.
+// exitCode returns the command's exit code. If a signal ended the command, the same signal ends this program; the code
+// is for the case that it does not.
 func (e taskExit) exitCode() int {
 	if !e.status.Signaled() {
 		return e.status.ExitStatus()
@@ -97,7 +97,7 @@ func (v profileVerbs) trace(c *cli.Context) error {
 func programOf(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	switch {
-	case errors.Is(err, exec.ErrDot): // a shell would take it, too, from a PATH that says so
+	case errors.Is(err, exec.ErrDot): // a shell also takes it if PATH includes the folder
 		return path, nil
 	case errors.Is(err, fs.ErrPermission):
 		return "", corral.Errorf(corral.Failed, "%s cannot be executed: %w", name, fs.ErrPermission)
@@ -107,7 +107,7 @@ func programOf(name string) (string, error) {
 	return path, nil
 }
 
-// traceFile opens the file that a trace is added to, before the command runs whose trace would be lost; nil: none.
+// traceFile opens the file that a trace is appended to, before the command runs, so that no trace is lost; nil: none.
 func traceFile(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
@@ -119,8 +119,8 @@ func traceFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// runTraced runs a command with this process's streams. Signals go to it for as long as it is there; after that one ends
-// what it has left.
+// runTraced runs a command with this process's streams. Signals are forwarded while the command runs; after that a
+// signal ends the processes that it has left behind.
 func runTraced(argv []string, path string, mode trace.Mode) (ptrace.Result, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -144,16 +144,16 @@ func runTraced(argv []string, path string, mode trace.Mode) (ptrace.Result, erro
 	})
 }
 
-// A forwarder hands signals on to a process.
+// A forwarder forwards signals to a process.
 type forwarder struct {
-	left func() // ends what a process has left
+	left func() // ends the processes left behind
 
 	mu    sync.Mutex // guards what follows
 	pid   int        // -1: it has ended; 0: it has not started
 	early []syscall.Signal
 }
 
-// started hands on what came before the process was there.
+// started forwards the signals that came before the process existed.
 func (f *forwarder) started(pid int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,7 +169,7 @@ func (f *forwarder) ended() {
 	f.pid = -1
 }
 
-// forward hands a signal on, unless it came from the terminal, which has sent it to the process as well.
+// forward forwards a signal, unless it came from the terminal, which has sent it to the process as well.
 func (f *forwarder) forward(s syscall.Signal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,7 +184,7 @@ func (f *forwarder) forward(s syscall.Signal) {
 	}
 }
 
-// inForeground reports whether this process's group is that which its terminal sends signals to.
+// inForeground reports whether the terminal sends its signals to this process's group.
 func inForeground() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
@@ -200,7 +200,7 @@ func (v profileVerbs) tellTrace(t *trace.Trace, out *os.File) error {
 	if out != nil {
 		line, err := t.Line()
 		if err == nil {
-			_, err = out.Write(line) // at once: others may add to it, too
+			_, err = out.Write(line) // in one write: others may append to it, too
 		}
 		if err != nil {
 			return corral.ErrorAt(corral.Failed, "--out", "writing the trace: %w", err)
@@ -218,8 +218,8 @@ func (v profileVerbs) tellTrace(t *trace.Trace, out *os.File) error {
 	return profileVerbs{&onErr}.showTrace(t)
 }
 
-// dieBySignal ends this process as a signal ends a process: what has started it sees the same as of the command. There is no
-// core of it, and Go, which has handlers of its own, is not asked.
+// dieBySignal ends this process by a signal, so that its parent sees the same as from the command. It leaves no core
+// file, and it bypasses Go's signal handlers.
 func dieBySignal(s syscall.Signal) {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	var byDefault [4]uint64 // struct sigaction: SIG_DFL, no flags, no mask

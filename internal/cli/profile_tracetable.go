@@ -13,14 +13,14 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile/trace"
 )
 
-// What people are shown of a trace: the largest of its lists. All of it is in its JSON.
+// The output shows only the largest entries of a trace's lists. The JSON has all of them.
 const (
 	maxFiles     = 10
-	rereadFactor = 2       // times its size: a file that is read so often is told
-	minReread    = 1 << 20 // bytes: what is read beyond a file's size up to here is not worth a word
+	rereadFactor = 2       // times its size: a file that is read more often is reported
+	minReread    = 1 << 20 // bytes: less reading beyond a file's size is not reported
 )
 
-// showTrace prints what a traced command did.
+// showTrace prints the activity of a traced command.
 func (v profileVerbs) showTrace(t *trace.Trace) error {
 	fmt.Fprintf(v.out, "%s: %s, %d process(es), %s of cpu (%.0f %%), %s of memory at most (upper bound)\n",
 		t.Transformation, span(t.Runtime()), len(t.Processes)+t.MoreProcs, span(t.CPU()), 100*t.Utilization(),
@@ -44,13 +44,13 @@ func (v profileVerbs) showTrace(t *trace.Trace) error {
 
 func inBytes(n int64) string { return plan.Bytes(float64(n)) }
 
-// A kindSum is what went through descriptors of a kind.
+// A kindSum is the traffic through descriptors of a kind.
 type kindSum struct {
 	kind trace.Kind
 	trace.Sum
 }
 
-// kindsOf returns the sums of the kinds that there were.
+// kindsOf returns the sums of the kinds in use.
 func kindsOf(t *trace.Trace) (all []kindSum) {
 	for _, k := range trace.AllKinds {
 		if s, ok := t.Kinds[k]; ok {
@@ -72,7 +72,7 @@ var kindTable = listing[kindSum]{
 	},
 }
 
-// largest returns the files through which most bytes went, and no pipes and sockets, which have no names.
+// largest returns the files with most traffic, without pipes and sockets, which have no names.
 func largest(files []trace.File) []trace.File {
 	all := slices.DeleteFunc(slices.Clone(files), func(f trace.File) bool {
 		return f.Kind == trace.Pipe || f.Kind == trace.Socket || f.Read+f.Written == 0
@@ -91,7 +91,7 @@ var fileTable = listing[trace.File]{
 	},
 }
 
-// remarks are what a trace says besides: what is odd, what was not accounted for, and what tracing took.
+// remarks returns further sentences about a trace: unusual behaviour, unaccounted calls, and the cost of tracing.
 func remarks(t *trace.Trace) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, f := range t.Files {
@@ -114,7 +114,7 @@ func remarks(t *trace.Trace) (all []string) {
 	return all
 }
 
-// missedCalls lists the calls whose bytes are not known.
+// missedCalls lists the calls whose traffic is unknown.
 func missedCalls(t *trace.Trace) string {
 	var said []string
 	for _, m := range t.Missed {
@@ -127,7 +127,8 @@ func missedCalls(t *trace.Trace) string {
 	return strings.Join(said, ", ")
 }
 
-// readTraces makes a profile of the traces in a file. Those of commands that failed say nothing of such tasks.
+// readTraces makes a profile from the traces in a file. It leaves out traces of failed commands, which are not typical
+// of such tasks.
 func (v profileVerbs) readTraces(r io.Reader, file string) (*profile.Profile, error) {
 	made, failed := profile.New(), 0
 	err := trace.Read(r, file, func(t *trace.Trace) error {

@@ -1,6 +1,6 @@
 package cli
 
-// The verbs on workflow files need no corrald: the formats are read here, as `corral run` reads them.
+// The verbs on workflow files need no corrald: the client reads the formats itself, as `corral run` does.
 
 import (
 	"context"
@@ -56,14 +56,14 @@ func (p *printer) readWorkflow(ctx context.Context, file string, strict bool) (*
 	return w, err
 }
 
-// readWithWarnings reads a workflow file. Files of some formats refer to the environment.
+// readWithWarnings reads a workflow file. Some formats refer to the environment.
 func readWithWarnings(ctx context.Context, file string, strict bool) (
 	*workflow.Workflow, []workflow.Warning, error,
 ) {
 	return formats.ReadFile(ctx, file, workflow.Options{Strict: strict, Env: os.LookupEnv})
 }
 
-// warn prints warnings, but for the one that is the error: with --strict the first of them is.
+// warn prints warnings, except the one that is the error: with --strict the first warning is.
 func (p *printer) warn(warnings []workflow.Warning, err error) {
 	for _, warning := range warnings {
 		if err == nil || err.Error() != warning.String() {
@@ -72,14 +72,14 @@ func (p *printer) warn(warnings []workflow.Warning, err error) {
 	}
 }
 
-// A shownWorkflow is what is said of a workflow.
+// A shownWorkflow is the output about a workflow.
 type shownWorkflow struct {
 	workflow.Summary
 	ByTransformation []workflow.Transformation `json:"by_transformation"`
 	Warnings         []shownWarning            `json:"warnings"`
 }
 
-// A shownWarning is a warning of its file.
+// A shownWarning is a warning about its file.
 type shownWarning struct {
 	Place   string `json:"place"`
 	Message string `json:"message"`
@@ -93,7 +93,7 @@ func shownWarnings(warnings []workflow.Warning) []shownWarning {
 	return all
 }
 
-// show prints how large a workflow is, how wide, how long at the least, and what its tasks are.
+// show prints the size of a workflow, its width, its minimum duration, and its kinds of tasks.
 func (v workflowVerbs) show(c *cli.Context) error {
 	w, warnings, err := readWithWarnings(c.Context, c.Args().First(), c.Bool("strict"))
 	v.warn(warnings, err)
@@ -116,10 +116,10 @@ func (p *printer) summary(s shownWorkflow) {
 	})
 	p.render(t)
 	fmt.Fprintln(p.out)
-	_ = transformationTable.list(p, s.ByTransformation) // a table for people does not fail
+	_ = transformationTable.list(p, s.ByTransformation) // printing a table does not fail
 }
 
-// filesOf says how many files there are, and how large.
+// filesOf returns the number of files and their size.
 func filesOf(s workflow.Summary) string {
 	text := fmt.Sprintf("%d, %d of them inputs of the workflow", s.Files, s.Inputs)
 	if s.Unsized < s.Files {
@@ -131,7 +131,7 @@ func filesOf(s workflow.Summary) string {
 	return text
 }
 
-// totalWork says how long the tasks take, and for how many that is not known.
+// totalWork returns the total runtime of the tasks, and the number of tasks without an estimate.
 func totalWork(s workflow.Summary) string {
 	text := inSeconds(s.TotalWork)
 	if s.Unestimated > 0 {
@@ -166,7 +166,7 @@ var transformationTable = listing[workflow.Transformation]{
 	},
 }
 
-// estimateOf prints what is made of estimates, nothing where there is none.
+// estimateOf returns a cell that is empty without an estimate.
 func estimateOf(of func(workflow.Transformation) any) func(workflow.Transformation) any {
 	return func(x workflow.Transformation) any {
 		if x.Estimated == 0 {
@@ -176,7 +176,7 @@ func estimateOf(of func(workflow.Transformation) any) func(workflow.Transformati
 	}
 }
 
-// A soundWorkflow is what is said of a workflow that can be run.
+// A soundWorkflow is the output about a valid workflow.
 type soundWorkflow struct {
 	File     string         `json:"file"`
 	Tasks    int            `json:"tasks"`

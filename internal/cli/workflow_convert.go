@@ -1,6 +1,6 @@
 package cli
 
-// Files that are written replace no file, and what was written in vain is removed.
+// Written files never replace existing ones, and files of a failed conversion are removed.
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/formats"
 )
 
-// convert writes a workflow in another format: to OUT, and what else the format needs beside it.
+// convert writes a workflow in another format to OUT, with the further files that the format needs beside it.
 func (v workflowVerbs) convert(c *cli.Context) error {
 	out := &outputs{name: c.Args().Get(1), stdout: v.out}
 	if c.NArg() > 1 && out.name == "" {
@@ -59,8 +59,7 @@ func (v workflowVerbs) convert(c *cli.Context) error {
 	return err
 }
 
-// arrange clusters a workflow, and gives its tasks priorities, as was asked. Both are for DAGMan, which does neither by
-// itself.
+// arrange applies --clustering and --priorities to a workflow. Both are for DAGMan, which does neither by itself.
 func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workflow, []clustering.Script, error) {
 	for _, flag := range []string{"clustering", "priorities"} {
 		if c.IsSet(flag) && word != "dagman" {
@@ -88,14 +87,14 @@ func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workf
 	return w, scripts, nil
 }
 
-// formatFor returns the word for the format to write: as asked, as the name of the file says, or else WfFormat.
+// formatFor returns the format to write: the requested one, the one implied by the file's extension, or else WfFormat.
 func formatFor(asked, out string) (word string, err error) {
 	named, known := formats.Of(out)
 	if asked == "" && out != "" && !known {
 		return "", corral.ErrorAt(corral.Invalid, out, "its name does not tell the format to write: give --to (%s)",
 			strings.Join(formats.Written(), ", "))
 	}
-	if asked == "dag" { // as the file ends
+	if asked == "dag" { // the file's extension
 		asked = "dagman"
 	}
 	word = cmp.Or(asked, named, formats.Written()[0])
@@ -104,16 +103,16 @@ func formatFor(asked, out string) (word string, err error) {
 
 // outputs are the files that a workflow is written to.
 type outputs struct {
-	word   string // of the format
-	name   string // of its first file; empty: stdout, for a format of one file
+	word   string // the format
+	name   string // name of the first file; empty: stdout, for a format of one file
 	stdout io.Writer
 	made   []string
 }
 
-// create makes a new file. The first one has the name that was asked for, the others their own in the same folder. The
-// first is compressed if its name says so.
+// create creates a new file. The first has the requested name, the others have their own names in the same folder. The
+// first is compressed if its name ends in .gz.
 func (o *outputs) create(name string) (io.WriteCloser, error) {
-	if o.name == "" { // the format takes one file
+	if o.name == "" { // the format has one file
 		return keptOpen{o.stdout}, nil
 	}
 	first := len(o.made) == 0
@@ -132,7 +131,7 @@ func (o *outputs) create(name string) (io.WriteCloser, error) {
 	return f, nil
 }
 
-// write makes a new file of a text.
+// write creates a new file with a text.
 func (o *outputs) write(name, text string) error {
 	f, err := o.create(name)
 	if err != nil {
@@ -142,19 +141,19 @@ func (o *outputs) write(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// undo removes what was made.
+// undo removes the created files.
 func (o *outputs) undo() {
 	for _, path := range o.made {
 		_ = os.Remove(path)
 	}
 }
 
-// keptOpen is a stream that outlives the file which is written to it.
+// A keptOpen is a stream that stays open when its writer closes it.
 type keptOpen struct{ io.Writer }
 
 func (keptOpen) Close() error { return nil }
 
-// A packedFile is a file that is compressed as it is written.
+// A packedFile is a file that is compressed while it is written.
 type packedFile struct {
 	*gzip.Writer
 	file *os.File

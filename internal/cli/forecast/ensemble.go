@@ -13,14 +13,14 @@ import (
 	"github.com/corral-pilot/corral/plan/sim/cloud"
 )
 
-// An EnsembleOutcome is what would come of an ensemble.
+// An EnsembleOutcome is the result of simulating an ensemble.
 type EnsembleOutcome struct {
 	Algorithm    string         `json:"algorithm"`
 	Published    bool           `json:"published,omitempty"` // by the authors' rules
 	Budget       cost.Amount    `json:"budget"`
 	Deadline     corral.Seconds `json:"deadline_s"`
 	Completed    ensemble.Score `json:"completed"`                       // 1 or 0 by priority
-	InTime       ensemble.Score `json:"completed_by_deadline,omitempty"` // where Completed is what a plan admits
+	InTime       ensemble.Score `json:"completed_by_deadline,omitempty"` // if Completed counts what a plan admits
 	Cost         cost.Amount    `json:"cost"`
 	PlanCost     *cost.Amount   `json:"plan_cost,omitempty"` // of a static plan
 	WithinBudget bool           `json:"within_budget"`
@@ -32,21 +32,21 @@ type EnsembleOutcome struct {
 	Other      *PublishedOutcome `json:"as_published,omitempty"`
 }
 
-// A PublishedOutcome is what the rules of the authors' program would come to in place of ours.
+// A PublishedOutcome is the result with the rules of the authors' program instead of ours.
 type PublishedOutcome struct {
 	Completed    ensemble.Score `json:"completed"` // by the deadline, whatever it costs
 	Cost         cost.Amount    `json:"cost"`
 	WithinBudget bool           `json:"within_budget"`
 }
 
-// Losses are attempts at tasks that came to nothing.
+// Losses are attempts at tasks without a result.
 type Losses struct {
 	Killed int            `json:"killed_tasks"` // with their machines
 	Failed int            `json:"failed_tasks"`
-	Lost   corral.Seconds `json:"lost_s"` // that they took
+	Lost   corral.Seconds `json:"lost_s"` // the time they took
 }
 
-// A WorkflowOutcome is one of the ensemble, by priority.
+// A WorkflowOutcome is the result for one workflow.
 type WorkflowOutcome struct {
 	Name      string `json:"name"`
 	Tasks     int    `json:"tasks"`
@@ -54,7 +54,7 @@ type WorkflowOutcome struct {
 	Reason    string `json:"reason,omitempty"` // why not
 }
 
-// A HeldMachine is one that is held. It is billed from From.
+// A HeldMachine is a machine that was held. It is billed from From.
 type HeldMachine struct {
 	Asked corral.Seconds `json:"asked_s"`
 	From  corral.Seconds `json:"from_s"`
@@ -63,14 +63,14 @@ type HeldMachine struct {
 	Cost  cost.Money     `json:"cost"`
 }
 
-// A Candidate is what a rehearsal played.
+// A Candidate is an alternative that a rehearsal simulated.
 type Candidate struct {
 	Name      string         `json:"name"`
 	Completed ensemble.Score `json:"completed"`
 	Cost      cost.Amount    `json:"cost"`
 }
 
-// PlayEnsemble plays an ensemble. Errors are of kind Invalid; their places are flags.
+// PlayEnsemble simulates an ensemble. Errors are of kind Invalid; their places are flags.
 func PlayEnsemble(e ensemble.Ensemble, in EnsembleRequest) (*EnsembleOutcome, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func reason(done bool, why string) string {
 	return why
 }
 
-// play plays the algorithm, and notes what only some have.
+// play simulates the algorithm, and adds to out the results that only some algorithms have.
 func (in EnsembleRequest) play(s cloud.Scenario, out *EnsembleOutcome) cloud.Outcome {
 	switch in.Algorithm {
 	case SPSS:
@@ -131,15 +131,15 @@ func (in EnsembleRequest) play(s cloud.Scenario, out *EnsembleOutcome) cloud.Out
 	return cloud.Online(s, in.dynamic(s.Terms))
 }
 
-// published plays the same by the authors' rules.
+// published simulates the same ensemble with the authors' rules.
 func (in EnsembleRequest) published(s cloud.Scenario) *PublishedOutcome {
 	in.Published = true
 	o := in.play(s, &EnsembleOutcome{})
 	return &PublishedOutcome{o.Completed, cost.Amount{Money: o.Cost, Unit: in.Budget.Unit}, o.Cost <= in.Budget.Money}
 }
 
-// static plans with SPSS, and plays the plan: to the letter as published, else under its guard. As published what is
-// admitted counts as completed (trap T21).
+// static plans with SPSS, and simulates the plan: literally as published, else under its guard. As published, an
+// admitted workflow counts as completed (trap T21).
 func (in EnsembleRequest) static(s cloud.Scenario, out *EnsembleOutcome) cloud.Outcome {
 	r := in.spss(s.Terms)
 	p := r.Make(s.Ensemble)
@@ -178,7 +178,7 @@ func (in EnsembleRequest) dynamic(terms ensemble.Terms) dpds.Rules {
 	return r
 }
 
-// interval is the time between two decisions: ninety seconds as published, less where the deadline is near; 0: as
+// interval returns the time between two decisions: ninety seconds as published, less if the deadline is near; 0: as
 // published.
 func (in EnsembleRequest) interval() time.Duration {
 	switch {
@@ -214,7 +214,7 @@ func (in EnsembleRequest) spss(terms ensemble.Terms) spss.Rules {
 		r.Strict = in.FitTest == LessThan
 	}
 	if r.Strict && r.Tie == spss.Tightest {
-		r.Tie = spss.Last // the trees know what fits exactly only
+		r.Tie = spss.Last // the trees find only exact fits
 	}
 	return r
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/dpds"
 )
 
-// A correction is one of what the published rules get wrong, under the name that Switches.Without takes. Those of the
-// dynamic algorithms are a field of dpds.Fixes; the others are of SPSS.
+// A correction is a difference from the published rules that corrects a mistake, with the name that Switches.Without
+// takes. Those of the dynamic algorithms are a field of dpds.Fixes; the others are of SPSS.
 type correction struct {
 	name  string
 	field func(*dpds.Fixes) *bool
@@ -17,7 +17,7 @@ type correction struct {
 // The corrections of SPSS.
 const (
 	guarded = "guard" // a plan is carried out under a guard
-	delayed = "delay" // a plan reckons with the delay of machines
+	delayed = "delay" // a plan takes the delay of machines into account
 )
 
 var corrections = []correction{
@@ -33,7 +33,7 @@ var corrections = []correction{
 	{delayed, nil},
 }
 
-// checkWithout refuses a correction that there is not, and one that the algorithm does not have.
+// checkWithout refuses an unknown correction, and one that the algorithm does not have.
 func (in EnsembleRequest) checkWithout() error {
 	for _, name := range in.Without {
 		i := slices.IndexFunc(corrections, func(c correction) bool { return c.name == name })
@@ -58,7 +58,7 @@ func (in EnsembleRequest) lacks(name string) bool {
 	return in.Published || slices.Contains(in.Without, name)
 }
 
-// fixes are those of the dynamic algorithms that are not left out.
+// fixes returns the corrections of the dynamic algorithms without those that are left out.
 func (in EnsembleRequest) fixes(all dpds.Fixes) dpds.Fixes {
 	for _, c := range corrections {
 		if c.field != nil && in.lacks(c.name) {

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble"
 )
 
-// A Cell is what would come of an ensemble with one budget by one deadline.
+// A Cell is the result for one budget and one deadline.
 type Cell struct {
 	Budget    cost.Amount    `json:"budget"`
 	Deadline  corral.Seconds `json:"deadline_s"`
@@ -20,9 +20,9 @@ type Cell struct {
 	Makespan  corral.Seconds `json:"makespan_s"`
 }
 
-// PlayGrid plays an ensemble with so many budgets and deadlines each, two at least, evenly from the least with which a
-// workflow can be completed to those that are asked for, or else to where nearly all can be (ensemble.Bounds). It
-// returns the cells by deadline, then by budget. Errors are those of PlayEnsemble.
+// PlayGrid simulates an ensemble with points budgets and points deadlines, at least two of each. They are evenly spaced
+// from the minimum with which a workflow can be completed to the requested maximum, or else to where nearly all can be
+// (ensemble.Bounds). It returns the cells by deadline, then by budget. Errors are those of PlayEnsemble.
 func PlayGrid(e ensemble.Ensemble, in EnsembleRequest, points int) ([]Cell, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func PlayGrid(e ensemble.Ensemble, in EnsembleRequest, points int) ([]Cell, erro
 	return cells, nil
 }
 
-// between returns n values from the least to the most, evenly.
+// between returns n evenly spaced values from the least to the most.
 func between[T ~int64](least, most T, n int) (all []T) {
 	for i := range n {
 		all = append(all, least+T(float64(most-least)*float64(i)/float64(n-1)))
@@ -77,7 +77,7 @@ func between[T ~int64](least, most T, n int) (all []T) {
 	return all
 }
 
-// each does something for each number below n, on all cores.
+// each calls do for each number below n, on all cores.
 func each(n int, do func(int)) {
 	numbers := make(chan int)
 	var wg sync.WaitGroup

@@ -21,7 +21,7 @@ const (
 	Rehearsal = "rehearsal"
 )
 
-// Algorithms are all that may be asked for.
+// Algorithms are the supported algorithms.
 var Algorithms = []string{Rehearsal, SPSS, WADPDS, DPDS, SPDS}
 
 // The resources: machines of a cloud, or pilots.
@@ -30,26 +30,26 @@ const (
 	Pilots = "pilots"
 )
 
-// Comparisons of SPSS: whether what is as large as the limit fits.
+// Comparisons of SPSS: whether a value equal to the limit fits.
 const (
 	LessThan = "lt"
 	AtMost   = "le"
 )
 
-// An EnsembleRequest is what is asked about an ensemble.
+// An EnsembleRequest describes the simulation of an ensemble.
 type EnsembleRequest struct {
 	Algorithm string
 	Published bool
 	Budget    cost.Amount
 	Deadline  corral.Seconds
 	Seed      uint64
-	Draws     int // outcomes that a rehearsal draws where runtimes err
+	Draws     int // outcomes drawn by a rehearsal if runtimes have errors
 	MachineTerms
 	Chance
 	Switches
 }
 
-// MachineTerms are the machines that are to be had.
+// MachineTerms describe the available machines.
 type MachineTerms struct {
 	Resource string
 	Price    string         // per cpu-hour or host-hour; empty: a cpu-hour
@@ -59,14 +59,14 @@ type MachineTerms struct {
 	Most     int            // at once; 0: no limit
 }
 
-// Chance is what is not as planned.
+// Chance describes the deviations from a plan.
 type Chance struct {
 	Delay    corral.Seconds // until a machine is ready; for a pilot its wait in the queue
 	Error    sim.Spread
 	Failures float64 // the probability that an attempt at a task fails
 }
 
-// Switches are by what rules may differ. What is nil or empty is as the algorithm has it by default.
+// Switches modify an algorithm's rules. A nil or empty field leaves the algorithm's default.
 type Switches struct {
 	High, Low, Scaling, Alpha *ensemble.Share
 	Interval                  *time.Duration
@@ -75,7 +75,7 @@ type Switches struct {
 	Without                   []string // corrections that are left out
 }
 
-// check refuses what cannot be played.
+// check returns an error for a request that cannot be simulated.
 func (in EnsembleRequest) check(unit cost.Unit) error {
 	switch {
 	case !slices.Contains(Algorithms, in.Algorithm):
@@ -117,7 +117,7 @@ func (in EnsembleRequest) check(unit cost.Unit) error {
 	return nil
 }
 
-// terms returns what a machine costs.
+// terms returns the cost of a machine.
 func (in EnsembleRequest) terms() (t ensemble.Terms, err error) {
 	tariff, err := cost.ParseTariff(in.Price, in.Billing)
 	if err != nil {
@@ -147,14 +147,14 @@ func (in EnsembleRequest) terms() (t ensemble.Terms, err error) {
 	return t, nil
 }
 
-// once reports whether a machine is billed for its walltime, whatever of it is used.
+// once reports whether a machine is billed for its whole walltime, used or not.
 func (in EnsembleRequest) once() bool { return in.Resource == Pilots && in.Billing == "" }
 
-// scenario returns what is played.
+// scenario returns the scenario to simulate.
 func (in EnsembleRequest) scenario(e ensemble.Ensemble, terms ensemble.Terms) cloud.Scenario {
 	s := cloud.Scenario{Ensemble: e, Deadline: time.Duration(in.Deadline), Terms: terms,
 		Machines: cloud.Kind{Slots: in.CPUs, Most: in.Most}}
-	if in.Most <= 0 { // no more than tasks is of use
+	if in.Most <= 0 { // more machines than tasks are useless
 		s.Machines.Most = e.Tasks()
 	}
 	if in.Resource == Pilots {

@@ -15,47 +15,47 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// RankBy is what sites are ranked by.
+// RankBy is the criterion of a ranking.
 type RankBy string
 
-// What a ranking goes by.
+// The criteria.
 const (
 	ByTime RankBy = "time" // the wait, and the time that the workflow takes
-	ByCost RankBy = "cost" // what is billed; of equal ones by time
+	ByCost RankBy = "cost" // the amount billed, then the time
 )
 
-// A RankRequest is what is to be run, and how.
+// A RankRequest describes the work and the criterion.
 type RankRequest struct {
 	Work plan.Work
 	CPUs int // at once
 	By   RankBy
 }
 
-// A RankedSite is one of those that are ranked, with the waits that were seen there, and how fast its hosts were.
+// A RankedSite is a site to rank, with the observed waits and the speed of its hosts.
 type RankedSite struct {
 	corral.Site
 	Waits []corral.Wait
-	Speed profile.Speed // beside the others; its Factor is 0 if nothing is known, which counts as 1
+	Speed profile.Speed // relative to the others; a Factor of 0 is unknown and counts as 1
 }
 
-// A Rank is what is said of a site.
+// A Rank is the result for a site.
 type Rank struct {
 	Site   string            `json:"site"`
 	Viable bool              `json:"viable"`
 	Lacks  string            `json:"lacks,omitempty"` // the first thing that is missing
 	Queue  string            `json:"queue,omitempty"`
-	Items  []selection.Item  `json:"items,omitempty"` // what the workflow takes there, in seconds
+	Items  []selection.Item  `json:"items,omitempty"` // the workflow's times there, in seconds
 	Takes  corral.Seconds    `json:"takes_s"`         // their sum
-	Speed  float64           `json:"speed,omitempty"` // runtimes are divided by it there; absent: not known
-	Kinds  int               `json:"kinds,omitempty"` // of tasks that it was learned from
+	Speed  float64           `json:"speed,omitempty"` // runtimes are divided by it; absent: unknown
+	Kinds  int               `json:"kinds,omitempty"` // kinds of tasks from which Speed was learned
 	Wait   queueing.Expected `json:"wait"`
-	Cost   *cost.Amount      `json:"cost,omitempty"` // absent: it is by the host, and what a host has is not known
+	Cost   *cost.Amount      `json:"cost,omitempty"` // absent: the price is per host, and the size of a host is unknown
 
-	walltime time.Duration // that pilots ask for: as long as it takes, or as the queue allows
+	walltime time.Duration // of pilots: the workflow's time, at most the queue's limit
 }
 
-// RankSites ranks sites, the best first; those that are not viable come last, by name. A site of which no wait is known is
-// taken to be as slow as the slowest of the others. Errors are of kind Invalid.
+// RankSites ranks sites, the best first; those that are not viable come last, by name. A site without observed waits is
+// assumed to be as slow as the slowest of the others. Errors are of kind Invalid.
 func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error) {
 	if in.CPUs < 1 {
 		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
@@ -95,7 +95,7 @@ func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error
 	return in.ordered(ranks), nil
 }
 
-// comparable refuses to compare amounts of different units, and sites of which the cost is not known.
+// comparable returns an error if costs are in different units or unknown, and the ranking is by cost.
 func (in RankRequest) comparable(ranks []Rank) error {
 	var first *Rank
 	for i := range ranks {
@@ -115,7 +115,7 @@ func (in RankRequest) comparable(ranks []Rank) error {
 	return nil
 }
 
-// ordered selects the best, then the best of the others, and so on.
+// ordered selects the best site, then the best of the others, and so on.
 func (in RankRequest) ordered(left []Rank) (order []Rank) {
 	slices.SortStableFunc(left, func(a, b Rank) int { return cmp.Compare(a.Site, b.Site) })
 	for {
@@ -131,7 +131,8 @@ func (in RankRequest) ordered(left []Rank) (order []Rank) {
 	}
 }
 
-// affinity is the higher the sooner the workflow is done, or the less is billed; a site that is not viable has none.
+// affinity returns a number that is higher the sooner the workflow is done, or the less it costs; −∞ for a site that is
+// not viable.
 func (in RankRequest) affinity(r Rank) float64 {
 	if !r.Viable {
 		return math.Inf(-1)
@@ -143,7 +144,7 @@ func (in RankRequest) affinity(r Rank) float64 {
 	return -seconds
 }
 
-// at says what the workflow comes to at a site.
+// at returns the workflow's rank at one site, without the wait.
 func (in RankRequest) at(s RankedSite) (r Rank, err error) {
 	r.Site = s.Name
 	r.Speed, r.Kinds = s.Speed.Factor, s.Speed.Shared
@@ -188,15 +189,15 @@ func (in RankRequest) at(s RankedSite) (r Rank, err error) {
 	return r, nil
 }
 
-// A load is what a workflow requires.
+// A load is the requirement of a workflow.
 type load struct {
-	node    corral.Resources // of one node, for the largest task in each respect
+	node    corral.Resources // of one node: the maximum of each resource over all tasks
 	work    float64          // cpu-seconds
-	width   float64          // cpus that it can use at once in the mean: work by the critical path
+	width   float64          // mean number of usable cpus: work divided by the critical path
 	longest time.Duration    // task
 }
 
-// requires adds a workflow up. What it can use at once is known in the mean only: a plan looks at its levels.
+// requires returns the load of the workflow. Its width is only a mean: a plan looks at the levels.
 func (in RankRequest) requires() (l load) {
 	for _, t := range in.Work.Tasks {
 		l.node.CPUs = max(l.node.CPUs, t.Needs.CPUs, 1)
@@ -208,7 +209,7 @@ func (in RankRequest) requires() (l load) {
 	return l
 }
 
-// queue is the site's own queue, or its default one, and why no pilot for the workflow can be had there; empty: one
+// queue returns the site's own queue, or its default one, and why it cannot give a pilot for the workflow; empty if it
 // can, as far as is known.
 func (in RankRequest) queue(s corral.Site, node corral.Resources) (q corral.SiteQueue, lacks string) {
 	switch {

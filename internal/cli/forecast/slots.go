@@ -10,10 +10,10 @@ import (
 	"github.com/corral-pilot/corral/plan/planner/slotted"
 )
 
-// SlotUnit is what costs are in: service units, for prices of slots say no more.
+// SlotUnit is the unit of costs: service units, since prices of slots name no other.
 const SlotUnit = cost.ServiceUnits
 
-// A SlotRequest is what a user wants.
+// A SlotRequest describes a user's preferences.
 type SlotRequest struct {
 	TradeOff ensemble.Share // 0: the shortest makespan; 1: the least cost
 	Deadline corral.Seconds // 0: none
@@ -21,30 +21,30 @@ type SlotRequest struct {
 	Search   moga.Options
 }
 
-// A Booking is what to reserve, and why.
+// A Booking is advice on what to reserve.
 type Booking struct {
 	Makespan   corral.Seconds  `json:"makespan_s"`
 	Cost       cost.Amount     `json:"cost"`
 	LeastCost  cost.Amount     `json:"least_cost"`              // the tasks' processor time at the lowest price
-	BestEffort *corral.Seconds `json:"best_effort_s,omitempty"` // the makespan without slots, where that is known
+	BestEffort *corral.Seconds `json:"best_effort_s,omitempty"` // the makespan without slots, if known
 	TradeOff   ensemble.Share  `json:"tradeoff"`
 	Offered    int             `json:"offered"` // slots
 	Pieces     []Reservation   `json:"pieces"`  // to be reserved
 	Schedule   []Placement     `json:"schedule"`
-	Front      []Alternative   `json:"front"` // what could be had instead, the fastest first
+	Front      []Alternative   `json:"front"` // alternatives, the fastest first
 }
 
-// A Reservation is to be reserved of a slot.
+// A Reservation is the part of a slot to reserve.
 type Reservation struct {
 	Site       string         `json:"site"`
-	Slot       int            `json:"slot"` // of those that the site offers, from 1
+	Slot       int            `json:"slot"` // its number among the site's offers, from 1
 	Processors int            `json:"processors"`
 	Start      corral.Seconds `json:"start_s"`
 	Length     corral.Seconds `json:"length_s"`
 	Cost       cost.Amount    `json:"cost"`
 }
 
-// A Placement is where and when a task runs.
+// A Placement is the place and time of a task.
 type Placement struct {
 	Task  string         `json:"task"`
 	Site  string         `json:"site"`
@@ -52,14 +52,14 @@ type Placement struct {
 	End   corral.Seconds `json:"end_s"`
 }
 
-// An Alternative is a plan of the front.
+// An Alternative is a plan of the Pareto front.
 type Alternative struct {
 	Makespan corral.Seconds `json:"makespan_s"`
 	Cost     cost.Amount    `json:"cost"`
 }
 
-// BookSlots plans a problem. Errors are those of slotted.New and of moga's Search and Choose, and of kind Invalid for a budget
-// in another unit.
+// BookSlots plans a problem. Errors are those of slotted.New and of moga's Search and Choose, or of kind Invalid for a
+// budget in another unit.
 func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
 	limits := moga.Limits{Deadline: time.Duration(in.Deadline)}
 	if in.Budget != nil {
@@ -90,11 +90,11 @@ func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
 	return b, nil
 }
 
-// describe says what of a plan is to be reserved, and what runs there.
+// describe lists a plan's reservations and the placement of its tasks.
 func (b *Booking) describe(p slotted.Problem, made slotted.Plan) {
 	for _, piece := range made.Pieces {
 		site := p.Sites[piece.Site]
-		c, _ := site.Slots[piece.Slot].Cost(piece.Piece) // allowed: that is what a list's pieces are
+		c, _ := site.Slots[piece.Slot].Cost(piece.Piece) // allowed, like all pieces of a plan
 		b.Pieces = append(b.Pieces, Reservation{site.Site, piece.Slot + 1, piece.Processors,
 			corral.Seconds(piece.Start - site.At), corral.Seconds(piece.Length), inSlotUnits(c)})
 	}
@@ -105,7 +105,7 @@ func (b *Booking) describe(p slotted.Problem, made slotted.Plan) {
 	}
 }
 
-// Used returns of how many slots something is to be reserved.
+// Used returns the number of slots with a reservation.
 func (b *Booking) Used() int {
 	used := map[Reservation]bool{}
 	for _, p := range b.Pieces {
