@@ -8,9 +8,9 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Shown is the state of a glidein and its reason, as people may read them at now. A reason that names a time is stored
-// until the glidein is looked at again, which may be later than that: from that time on it waits for nothing but the
-// look. Workers come by themselves, while the batch system is asked now and then: with workers its job runs.
+// Shown returns the displayed state of a glidein and its reason at now. corrald updates a stored reason that names a
+// time only when it looks at the glidein again; after that time the glidein waits only for the look. Workers report by
+// themselves, while the batch system is polled: a glidein with workers is running.
 func Shown(g corral.Glidein, now time.Time) (state, reason string) {
 	if g.State == corral.GlideinActive && g.Unreachable != nil {
 		return string(corral.JobRunning), join(outOfReach(*g.Unreachable, now), g.Losses())
@@ -28,7 +28,7 @@ func Shown(g corral.Glidein, now time.Time) (state, reason string) {
 	return state, reason
 }
 
-// Reason is why a run gets no further, as people may read it at now; empty if it does.
+// Reason returns why a run makes no progress, as displayed at now; empty if it does.
 func Reason(r corral.Run, now time.Time) string {
 	if r.Unreachable == nil || r.State != corral.RunRunning {
 		return r.Reason
@@ -36,7 +36,7 @@ func Reason(r corral.Run, now time.Time) string {
 	return join(outOfReach(*r.Unreachable, now), r.Reason)
 }
 
-// outOfReach says which workers are out of reach, and since when by the reader's clock.
+// outOfReach says which workers are out of reach, and since when in local time.
 func outOfReach(o corral.Outage, now time.Time) string {
 	layout := "15:04:05"
 	if now.Sub(o.Since) >= 24*time.Hour {
@@ -45,7 +45,7 @@ func outOfReach(o corral.Outage, now time.Time) string {
 	return fmt.Sprintf("%d of %d workers are out of reach since %s", o.Workers, o.Of, o.Since.Local().Format(layout))
 }
 
-// join puts two reasons, of which either may be empty, one behind the other.
+// join joins two reasons, either of which may be empty.
 func join(first, second string) string {
 	if second == "" {
 		return first
