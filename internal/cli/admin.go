@@ -38,7 +38,7 @@ func (v adminVerbs) command() *cli.Command {
 				return backupTable.show(v.printer, b)
 			}},
 			{Name: "restore", Flags: []cli.Flag{state(),
-				&cli.BoolFlag{Name: "force", Usage: "move a database that is there aside"}},
+				&cli.BoolFlag{Name: "force", Usage: "move an existing database aside"}},
 				Action: v.restore},
 			ownerVerbs{v.printer}.command(),
 		},
@@ -81,7 +81,7 @@ func (v adminVerbs) restore(c *cli.Context) error {
 		return err
 	}
 	if r.Aside != "" {
-		v.say("what was there before is in %s", r.Aside)
+		v.say("the previous files are in %s", r.Aside)
 	}
 	v.say("start corrald again; then `corral site orphans` lists pilots that came after the backup")
 	return restoredTable.show(v.printer, r)

@@ -103,13 +103,14 @@ func newApp(p *printer) *cli.App {
 		Before:                    func(c *cli.Context) error { return p.configure(c) },
 	}
 	app.Action = func(c *cli.Context) error { return noCommand(c, app, nil) }
+	personal, plans, runs := personalVerbs{p}, planVerbs{p}, runVerbs{p}
 	app.Commands = []*cli.Command{
-		p.demoCommand(), personalVerbs{p}.upCommand(), personalVerbs{p}.downCommand(),
-		siteVerbs{p}.command(), glideinVerbs{p}.command(), clusterVerbs{p}.command(), packageVerbs{p}.command(), mirrorVerbs{p}.command(),
-		p.usageCommand(), p.eventsCommand(),
-		workflowVerbs{p}.command(), profileVerbs{p}.command(), planVerbs{p}.command(), planVerbs{p}.simulateCommand(), planVerbs{p}.provisionCommand(),
-		ensembleVerbs{p}.command(), slotVerbs{p}.command(),
-		runVerbs{p}.runCommand(), runVerbs{p}.submitCommand(), runVerbs{p}.command(), p.reportCommand(), shimVerbs{p}.command(),
+		p.demoCommand(), personal.upCommand(), personal.downCommand(),
+		siteVerbs{p}.command(), glideinVerbs{p}.command(), clusterVerbs{p}.command(), packageVerbs{p}.command(),
+		mirrorVerbs{p}.command(), p.usageCommand(), p.eventsCommand(),
+		workflowVerbs{p}.command(), profileVerbs{p}.command(), plans.command(), plans.simulateCommand(),
+		plans.provisionCommand(), ensembleVerbs{p}.command(), slotVerbs{p}.command(),
+		runs.runCommand(), runs.submitCommand(), runs.command(), p.reportCommand(), shimVerbs{p}.command(),
 		tokenVerbs{p}.command(), p.doctorCommand(), adminVerbs{p}.command(), p.completionCommand(), p.helpCommand(app),
 		p.versionCommand(),
 	}
@@ -123,8 +124,8 @@ func newApp(p *printer) *cli.App {
 func globalFlags() []cli.Flag {
 	return append(connectionFlags(),
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table",
-			Usage: "`FORM` of what is printed: table, json or yaml"},
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print bare ids, or names, only"},
+			Usage: "`FORM` of the output: table, json or yaml"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print only bare ids, or names"},
 	)
 }
 

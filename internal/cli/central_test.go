@@ -31,7 +31,7 @@ func certificateCmd(ts *testscript.TestScript, args []string) {
 	key, err := x509.MarshalPKCS8PrivateKey(private)
 	ts.Check(err)
 	for name, block := range map[string]*pem.Block{args[0]: {Type: "CERTIFICATE", Bytes: der}, args[1]: {Type: "PRIVATE KEY", Bytes: key}} {
-		next := ts.MkAbs(name) + ".new" // a reader sees one or the other
+		next := ts.MkAbs(name) + ".new" // readers see either the old or the new file
 		ts.Check(os.WriteFile(next, pem.EncodeToMemory(block), 0o600))
 		ts.Check(os.Rename(next, ts.MkAbs(name)))
 	}
@@ -39,7 +39,7 @@ func certificateCmd(ts *testscript.TestScript, args []string) {
 
 var listensAt = regexp.MustCompile(`whoever has a token" address=127\.0\.0\.1:(\d+)`)
 
-// frontCmd puts the URL of the central corrald that was started last into $CENTRAL; its log says where it listens.
+// frontCmd stores the URL of the central corrald that was started last in $CENTRAL; its log has the port.
 func frontCmd(ts *testscript.TestScript) {
 	log, err := os.ReadFile(ts.Getenv("XDG_STATE_HOME") + "/corral/corrald.log")
 	ts.Check(err)
@@ -50,7 +50,7 @@ func frontCmd(ts *testscript.TestScript) {
 	ts.Setenv("CENTRAL", "https://localhost:"+string(found[len(found)-1][1]))
 }
 
-// The text of a token is checked before it is sent anywhere, and never sent where everybody on the way could read it.
+// The text of a token is checked before it is sent anywhere, and never sent unencrypted over a network.
 func TestTokensAreNotSentInTheClear(t *testing.T) {
 	t.Parallel()
 	text := api.NewTokenText()

@@ -24,7 +24,7 @@ const maxTokenFile = 64 << 10
 // htcondorFlag selects the HTCondor of a pool that is created or upgraded.
 func htcondorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "htcondor",
-		Usage: "make the pool of `WHAT`: a package of what=" + poolPackage + ", or a folder " +
+		Usage: "make the pool from `WHAT`: a package of what=" + poolPackage + ", or a folder " +
 			"(default: the newest there is)"}
 }
 
@@ -41,7 +41,7 @@ func (v clusterVerbs) createCommand() *cli.Command {
 			&cli.StringFlag{Name: "collector", Usage: "attach to the pool whose collector is at `HOST:PORT`"},
 			&cli.StringFlag{Name: "token", Usage: "with an IDTOKEN for that pool, in `FILE`"},
 			&cli.StringFlag{Name: "schedd",
-				Usage: "and with its schedd `NAME` (default: the only one there is; of several, one has to be named)"},
+				Usage: "and with its schedd `NAME` (required if there are several)"},
 			noWaitFlag(), timeoutFlag(), keyFlag(),
 		},
 		Action: creating(newCluster, (*api.Client).CreateCluster,
@@ -70,7 +70,7 @@ func newCluster(c *cli.Context) (n api.NewCluster, err error) {
 	if file := c.String("token"); file != "" {
 		n.Token, err = readToken(c.Context, file)
 	} else if n.Collector != "" {
-		err = corral.ErrorAt(corral.Invalid, "--token", "is missing: which file has an IDTOKEN for the pool at %s?",
+		err = corral.ErrorAt(corral.Invalid, "--token", "is missing: name a file with an IDTOKEN for the pool at %s",
 			n.Collector)
 	}
 	return n, err

@@ -19,19 +19,19 @@ func (v clusterVerbs) scaleCommand() *cli.Command {
 			return err
 		}
 		if c.Bool("off") && v.forPeople() {
-			v.say("cluster %s is not scaled any more; its workers finish what they run", s.ClusterName)
+			v.say("cluster %s is not scaled any more; its workers finish their tasks", s.ClusterName)
 			return nil
 		}
 		return scaleTable.show(v.printer, s)
 	},
-		&cli.StringSliceFlag{Name: "site", Usage: "ask `SITE` for workers; several are asked in their order"},
-		&cli.IntFlag{Name: "min", Usage: "keep `A` cpus even when nothing waits"},
+		&cli.StringSliceFlag{Name: "site", Usage: "request workers at `SITE`; several are asked in their order"},
+		&cli.IntFlag{Name: "min", Usage: "keep `A` cpus even when no job waits"},
 		&cli.IntFlag{Name: "max", Usage: "never hold more than `B` cpus"},
-		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "ask for workers of `C` cpus"},
-		&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "ask for workers that stay `D` at most"},
+		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "request workers of `C` cpus"},
+		&cli.DurationFlag{Name: "walltime", Value: time.Hour, Usage: "request workers that stay `D` at most"},
 		&cli.DurationFlag{Name: "idle", Value: time.Minute,
 			Usage: "above the minimum, a worker leaves after `D` without work"},
-		&cli.BoolFlag{Name: "off", Usage: "stop scaling: workers finish what they run"},
+		&cli.BoolFlag{Name: "off", Usage: "stop scaling: workers finish their tasks"},
 	)
 }
 
@@ -43,15 +43,15 @@ func scaleAs(c *cli.Context, cl *api.Client, ref string) (corral.Scale, error) {
 	}
 	switch {
 	case c.Bool("off") && given:
-		return corral.Scale{}, corral.ErrorAt(corral.Invalid, "--off", "goes with no other flag")
+		return corral.Scale{}, corral.ErrorAt(corral.Invalid, "--off", "cannot be used with other flags")
 	case c.Bool("off"):
 		return cl.UnscaleCluster(c.Context, ref)
 	case !given:
 		return cl.ClusterScale(c.Context, ref)
 	case len(c.StringSlice("site")) == 0:
-		return corral.Scale{}, corral.ErrorAt(corral.Invalid, "--site", "name the site that is asked for workers")
+		return corral.Scale{}, corral.ErrorAt(corral.Invalid, "--site", "name the site at which to request workers")
 	case c.Int("max") == 0:
-		return corral.Scale{}, corral.ErrorAt(corral.Invalid, "--max", "say how many cpus are held at most: 1 or more")
+		return corral.Scale{}, corral.ErrorAt(corral.Invalid, "--max", "name the maximum number of cpus: 1 or more")
 	}
 	return cl.ScaleCluster(c.Context, ref, api.NewScale{
 		Sites: c.StringSlice("site"), Min: c.Int("min"), Max: c.Int("max"), CPUs: c.Int("cpus"),

@@ -29,10 +29,10 @@ const (
 // connectionFlags returns the flags that name a corrald and the user's token.
 func connectionFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "server", EnvVars: []string{serverVariable}, Usage: "corrald to talk to, as `URL`: " +
+		&cli.StringFlag{Name: "server", EnvVars: []string{serverVariable}, Usage: "corrald to connect to, as `URL`: " +
 			"unix:PATH, http://HOST or https://HOST (default: your own, which corral up starts)"},
 		&cli.StringFlag{Name: "token-file", EnvVars: []string{tokenFileVariable},
-			Usage: "`FILE` with the token to ask with (default: the text in CORRAL_TOKEN, if any)"},
+			Usage: "`FILE` with your token (default: the text in CORRAL_TOKEN, if any)"},
 		&cli.StringFlag{Name: "ca-file", EnvVars: []string{caVariable},
 			Usage: "`FILE` with the authorities that sign the server's certificate (default: the system's)"},
 	}
@@ -65,7 +65,7 @@ func (n connection) options(ctx context.Context) (o api.Options, err error) {
 	}
 	if (o.Token != "" || n.tokenFile != "") && !api.IsToken(o.Token) {
 		return o, corral.ErrorAt(corral.Invalid, place,
-			"no token is in it: one begins with corral_ and is 50 characters long")
+			"it does not contain a token: one begins with corral_ and is 50 characters long")
 	}
 	if n.caFile != "" {
 		if o.CA, err = readBounded(ctx, n.caFile, maxCAFile); err != nil {

@@ -22,7 +22,7 @@ func (p *printer) demoCommand() *cli.Command {
 				Usage: "`KIND` of personal cluster: embedded or condor"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the run directory"},
 			&cli.StringFlag{Name: "from",
-				Usage: "with --kind condor: take the HTCondor that is installed in `DIR`, not Debian's"},
+				Usage: "with --kind condor: use the HTCondor installed in `DIR`, not Debian's"},
 			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"},
 				Usage: "root's corrald runs as `USER` (default: root; with --kind condor nobody)"},
 		},
@@ -35,7 +35,7 @@ func (p *printer) demoCommand() *cli.Command {
 func (p *printer) playDemo(c *cli.Context) error {
 	kind := corral.ClusterKind(c.String("kind"))
 	if kind != corral.Embedded && kind != corral.Condor {
-		return corral.ErrorAt(corral.Invalid, "--kind", "%q is not supported; what is: %s, %s", kind, corral.Embedded,
+		return corral.ErrorAt(corral.Invalid, "--kind", "%q is not supported: want %s or %s", kind, corral.Embedded,
 			corral.Condor)
 	}
 	if kind != corral.Condor && c.IsSet("from") {

@@ -49,7 +49,7 @@ func (v ensembleVerbs) commands() []*cli.Command {
 			}
 			return v.writeReport(c, r)
 		}, &cli.StringFlag{Name: "out", Usage: "write the page to `FILE` instead of stdout"},
-			plotFlag("draw the page's pictures into `FILE`.png or .svg, and write no page unless --out says where")),
+			plotFlag("plot the page's pictures into `FILE`.png or .svg, and write the page only with --out")),
 		ensembles.verb("cancel", printing((*api.Client).CancelEnsemble, ensembleTable.one(v.printer))),
 		ensembles.verb("remove", printing((*api.Client).RemoveEnsemble, ensembleTable.one(v.printer))),
 		ensembles.verb("history", printing((*api.Client).EnsembleHistory, entryTable.many(v.printer))),
@@ -63,18 +63,18 @@ func ensembleRunFlags() []cli.Flag {
 		&cli.StringFlag{Name: "algorithm", Value: forecast.Rehearsal,
 			Usage: "`NAME`: rehearsal, spss, wa-dpds, dpds or spds"},
 		clusterFlag(),
-		&cli.StringFlag{Name: "site", Usage: "ask `SITE` for pilots (default: the only one)"},
-		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "ask for pilots of `N` cpus"},
-		&cli.IntFlag{Name: "memory", Usage: "ask for pilots of `MIB` of memory (default: their share of a host)"},
-		&cli.DurationFlag{Name: "walltime", Usage: "ask for pilots for `D` at most (default: until the deadline)"},
-		&cli.IntFlag{Name: "most", Usage: "hold `N` pilots at once at most (default: what the site gives)"},
+		&cli.StringFlag{Name: "site", Usage: "request pilots at `SITE` (default: the only one)"},
+		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "request pilots of `N` cpus"},
+		&cli.IntFlag{Name: "memory", Usage: "request pilots with `MIB` of memory (default: their share of a host)"},
+		&cli.DurationFlag{Name: "walltime", Usage: "request pilots for `D` at most (default: until the deadline)"},
+		&cli.IntFlag{Name: "most", Usage: "hold `N` pilots at once at most (default: the site's limit)"},
 		&cli.StringFlag{Name: "error", Value: "0", Usage: "expect runtimes to differ from their estimates by `LAW`: " +
 			"0, uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2"},
-		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "begin what is drawn at random with `N`"},
+		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
 		&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
 		retriesFlag(2, ""), clusteringFlag(""),
 		&cli.BoolFlag{Name: "stream",
-			Usage: "on a cluster of kind condor: have worker jobs take the tasks, instead of an HTCondor job for each"},
+			Usage: "on a cluster of kind condor: run tasks in worker jobs, instead of an HTCondor job for each"},
 		&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
 		labelFlag(), keyFlag(),
 	}
@@ -169,7 +169,7 @@ func ensembleFiles(ctx context.Context, args []string) (files []ensembleFile, na
 		}
 	}
 	if len(files) == 0 {
-		err = corral.ErrorAt(corral.Invalid, args[0], "it has neither %s nor a workflow", ensembleListName)
+		err = corral.ErrorAt(corral.Invalid, args[0], "it contains neither %s nor a workflow", ensembleListName)
 	}
 	return files, filepath.Base(dir), err
 }
@@ -206,7 +206,7 @@ func listedFiles(ctx context.Context, list string) (files []ensembleFile, err er
 	}
 	if len(files) == 0 {
 		return nil, corral.ErrorAt(corral.Invalid, list,
-			"it has no workflow: want a list of entries such as `- file: a.dax`")
+			"it lists no workflow: want entries such as `- file: a.dax`")
 	}
 	if files[0].Priority != nil {
 		slices.SortFunc(files, func(a, b ensembleFile) int { return cmp.Compare(*a.Priority, *b.Priority) })
@@ -228,7 +228,7 @@ func (v ensembleVerbs) followNew(c *cli.Context, cl *api.Client, e record.Ensemb
 		plural(len(e.Members), "workflow"), e.Goal.Budget, brief(e.Goal.Deadline), e.Goal.Algorithm, e.Pilots.Most,
 		e.Pilots.Site)
 	if c.Bool("detach") {
-		v.say("it goes on by itself; see `corral ensemble show %d`", e.ID)
+		v.say("it continues by itself; see `corral ensemble show %d`", e.ID)
 		return ensembleTable.show(v.printer, e)
 	}
 	if v.quiet {
@@ -245,7 +245,7 @@ func (v ensembleVerbs) followNew(c *cli.Context, cl *api.Client, e record.Ensemb
 	})
 	switch {
 	case c.Context.Err() != nil:
-		v.say("ensemble %d goes on by itself; see `corral ensemble show %[1]d`, end it with "+
+		v.say("ensemble %d continues by itself; see `corral ensemble show %[1]d`, end it with "+
 			"`corral ensemble cancel %[1]d`", e.ID)
 		return c.Context.Err()
 	case err != nil:
@@ -313,7 +313,7 @@ var memberTable = listing[record.Member]{
 var ensembleTable = listing[record.Ensemble]{
 	owner: func(e record.Ensemble) string { return e.Owner },
 	id:    func(e record.Ensemble) string { return fmt.Sprint(e.ID) },
-	none:  "no ensembles; begin one with `corral ensemble run`",
+	none:  "no ensembles; start one with `corral ensemble run`",
 	columns: []column[record.Ensemble]{
 		{"id", func(e record.Ensemble) any { return e.ID }},
 		{"name", func(e record.Ensemble) any { return e.Name }},

@@ -35,23 +35,23 @@ func ensemblePlanFlags() []cli.Flag {
 			Usage: "`NAME`: rehearsal, spss, wa-dpds, dpds or spds"},
 		&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40ch or 18USD"},
 		&cli.StringFlag{Name: "deadline", Usage: "complete workflows within `D`, such as 6h; a bare number is seconds"},
-		&cli.StringFlag{Name: "resource", Value: forecast.VM, Usage: "`KIND` of machine: vm, held as long as one " +
-			"likes, or pilots, for --walltime"},
+		&cli.StringFlag{Name: "resource", Value: forecast.VM, Usage: "`KIND` of machine: vm, held for any time, " +
+			"or pilots, held for --walltime"},
 		&cli.IntFlag{Name: "cpus", Value: 1, Usage: "a machine runs `N` tasks at a time"},
 		&cli.DurationFlag{Name: "walltime", Usage: "a pilot is held for `D`"},
 		&cli.IntFlag{Name: "most", Usage: "hold `N` machines at once at most (default: no limit)"},
 		&cli.StringFlag{Name: "price", Usage: "a machine costs `PRICE`, such as 1USD/cpu-hour (default: 1ch/cpu-hour)"},
 		&cli.StringFlag{Name: "billing", Usage: "bill whole `PERIODS` (default: 1h, for pilots the walltime)"},
-		&cli.DurationFlag{Name: "delay", Usage: "a machine is ready after `D`; for a pilot that is its wait"},
+		&cli.DurationFlag{Name: "delay", Usage: "a machine is ready after `D`; for a pilot this is its wait"},
 		&cli.StringFlag{Name: "error", Value: "0", Usage: "runtimes differ from their estimates by `LAW`: 0, " +
 			"uniform:30%, lognormal:0.2, transformation:0.2 or host:0.2"},
 		&cli.Float64Flag{Name: "failures", Usage: "an attempt at a task fails with probability `P`"},
-		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "begin what is drawn at random with `N`"},
-		&cli.IntFlag{Name: "draws", Value: 5, Usage: "rehearse `N` outcomes where runtimes differ"},
+		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
+		&cli.IntFlag{Name: "draws", Value: 5, Usage: "rehearse `N` outcomes if runtimes differ"},
 		&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
-		&cli.IntFlag{Name: "grid", Usage: "say it for `N` budgets and `N` deadlines, up to --budget and --deadline " +
+		&cli.IntFlag{Name: "grid", Usage: "simulate `N` budgets and `N` deadlines, up to --budget and --deadline " +
 			"(default: to where nearly all are completed)"},
-		plotFlag("draw the machines over time, or the grid, into `FILE`.png or .svg"),
+		plotFlag("plot the machines over time, or the grid, into `FILE`.png or .svg"),
 	}
 }
 
@@ -59,15 +59,16 @@ func ensemblePlanFlags() []cli.Flag {
 func ensembleRuleFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "published", Usage: "use the rules of the authors' program"},
-		&cli.StringSliceFlag{Name: "without", Usage: "leave the `CORRECTION` out: afford, again, booting, finish, " +
+		&cli.StringSliceFlag{Name: "without", Usage: "leave out the `CORRECTION`: afford, again, booting, finish, " +
 			"half, idle, leaving or path of the dynamic algorithms, guard or delay of spss; may be repeated"},
 		&cli.StringFlag{Name: "budget-test", Usage: "spss: `TEST` of a plan's cost: lt, below the budget, or le"},
-		&cli.StringFlag{Name: "fit-test", Usage: "spss: `TEST` of a task's end: lt, before what follows, or le, at it"},
+		&cli.StringFlag{Name: "fit-test",
+			Usage: "spss: `TEST` of a task's end: lt, before the next task, or le, at its start"},
 		&cli.StringFlag{Name: "tie", Usage: "spss: `WHICH` of equal machines is taken: first or last"},
 		&cli.StringFlag{Name: "alpha", Usage: "spss: weigh a level's tasks by `A`, its runtime by 1-A (default: 0.7)"},
-		&cli.StringFlag{Name: "u-low", Usage: "dpds: let idle machines go below a utilisation of `U` (default: 0.7)"},
-		&cli.StringFlag{Name: "u-high", Usage: "dpds: ask for one more above `U` (default: 0.9)"},
-		&cli.StringFlag{Name: "vmax", Usage: "dpds: hold `X` times the first machines at most (default: 1)"},
+		&cli.StringFlag{Name: "u-low", Usage: "dpds: release idle machines below a utilisation of `U` (default: 0.7)"},
+		&cli.StringFlag{Name: "u-high", Usage: "dpds: request another above `U` (default: 0.9)"},
+		&cli.StringFlag{Name: "vmax", Usage: "dpds: hold at most `X` times the initial machines (default: 1)"},
 		&cli.DurationFlag{Name: "interval", Usage: "decide every `D` (default: deadline/100, 2s to 90s)"},
 		&cli.StringFlag{Name: "margin", Usage: "wa-dpds: admit no workflow for the last `AMOUNT` (default: 0.1, " +
 			"or a hundredth of the budget if that is less)"},
@@ -162,7 +163,7 @@ func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in foreca
 			g.add(line)
 		}
 		g.write(v.printer, v.lineWidth())
-		fmt.Fprintf(v.out, "\nof %d workflows so many are completed, by deadline and budget (for what they cost)\n",
+		fmt.Fprintf(v.out, "\ncompleted workflows of %d, by deadline and budget (and their cost)\n",
 			len(all))
 	})
 }
@@ -218,8 +219,8 @@ func amountIn(text string, unit cost.Unit) (cost.Amount, error) {
 
 // ensembleRequestOf reads the request from the flags.
 func ensembleRequestOf(c *cli.Context) (in forecast.EnsembleRequest, err error) {
-	in = forecast.EnsembleRequest{Algorithm: c.String("algorithm"), Published: c.Bool("published"), Seed: c.Uint64("seed"),
-		Draws: c.Int("draws")}
+	in = forecast.EnsembleRequest{Algorithm: c.String("algorithm"), Published: c.Bool("published"),
+		Seed: c.Uint64("seed"), Draws: c.Int("draws")}
 	in.MachineTerms = forecast.MachineTerms{Resource: c.String("resource"), Price: c.String("price"),
 		Billing: c.String("billing"), CPUs: c.Int("cpus"), Most: c.Int("most"),
 		Walltime: corral.Seconds(c.Duration("walltime"))}
@@ -292,13 +293,13 @@ func (v ensembleVerbs) showOutcome(out *forecast.EnsembleOutcome) error {
 		out.Completed.Count(), len(out.Workflows), out.Algorithm, priced(out.Cost), priced(out.Budget),
 		brief(out.Makespan), brief(out.Deadline), len(out.Machines))
 	if !out.WithinBudget {
-		fmt.Fprintln(v.out, "that is more than the budget")
+		fmt.Fprintln(v.out, "the cost exceeds the budget")
 	}
 	if out.PlanCost != nil {
 		fmt.Fprintf(v.out, "the plan costs %s\n", priced(*out.PlanCost))
 	}
 	if out.InTime != "" {
-		fmt.Fprintf(v.out, "as published, what is admitted counts as completed; by the deadline: %d\n",
+		fmt.Fprintf(v.out, "as published, admitted workflows count as completed; by the deadline: %d\n",
 			out.InTime.Count())
 	}
 	if o := out.Other; o != nil {
@@ -309,8 +310,8 @@ func (v ensembleVerbs) showOutcome(out *forecast.EnsembleOutcome) error {
 		fmt.Fprintf(v.out, "by the published rules: %d workflows for %s%s\n", o.Completed.Count(), priced(o.Cost), over)
 	}
 	if out.Killed+out.Failed > 0 {
-		fmt.Fprintf(v.out, "%d tasks ended with their machines and %d failed; that took %s\n", out.Killed, out.Failed,
-			brief(out.Lost))
+		fmt.Fprintf(v.out, "%d tasks ended with their machines and %d failed, after %s in all\n", out.Killed,
+			out.Failed, brief(out.Lost))
 	}
 	for i, candidate := range out.Candidates {
 		was := "it was compared with"

@@ -21,7 +21,7 @@ func (p *printer) eventsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "events", Category: resources,
 		Flags: []cli.Flag{
-			&cli.Int64Flag{Name: "after", Usage: "begin with what followed the event with this `ID` (default: now)"},
+			&cli.Int64Flag{Name: "after", Usage: "start after the event with this `ID` (default: now)"},
 		},
 		Action: func(c *cli.Context) error {
 			cl, err := connect(c)
@@ -49,7 +49,7 @@ func (p *printer) followEvents(ctx context.Context, cl *api.Client, after int64)
 		case err != nil && (corral.KindOf(err) != corral.Unavailable || errors.Is(err, errNotPrinted)):
 			return err
 		case err != nil && !lost:
-			p.say("corrald does not answer; events go on once it does: %v", err)
+			p.say("corrald does not answer; events continue once it does: %v", err)
 		}
 		lost = err != nil
 		if !retry.For(ctx, again) {

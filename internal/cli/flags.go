@@ -20,7 +20,7 @@ import (
 func keyFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name:  "key",
-		Usage: "idempotency `KEY`: the command given again with the same key does it once, and prints the same",
+		Usage: "idempotency `KEY`: repeating the command with the same key has no further effect and prints the same",
 		// runs before the action of the command
 		Action: func(_ *cli.Context, key string) error { return api.CheckKey("--key", key) },
 	}
@@ -28,12 +28,12 @@ func keyFlag() cli.Flag {
 
 // allFlag is for every list.
 func allFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "deleted ones too"}
+	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "include deleted ones"}
 }
 
 // ownerFlag narrows a list to one owner. Only administrators need it: other users see only their own objects.
 func ownerFlag() cli.Flag {
-	return &cli.StringFlag{Name: "owner", Usage: "only those of `USER`; administrators see everybody's"}
+	return &cli.StringFlag{Name: "owner", Usage: "only those of `USER`, for administrators"}
 }
 
 // labelsFlag is a flag that labelsOf reads.
@@ -85,13 +85,13 @@ func checkWait(c *cli.Context) error {
 	asked := lookup(c.Command.Flags, "wait") != nil && lookup(c.Command.Flags, "no-wait") == nil
 	switch {
 	case c.Bool("wait") && noWait:
-		return corral.ErrorAt(corral.Invalid, "--wait", "goes without --no-wait")
+		return corral.ErrorAt(corral.Invalid, "--wait", "cannot be used with --no-wait")
 	case d < 0:
 		return corral.ErrorAt(corral.Invalid, "--timeout", "%s is negative", d)
 	case d > 0 && noWait:
-		return corral.ErrorAt(corral.Invalid, "--timeout", "goes without --no-wait")
+		return corral.ErrorAt(corral.Invalid, "--timeout", "cannot be used with --no-wait")
 	case d > 0 && asked && !c.Bool("wait") && !c.Bool("progress"):
-		return corral.ErrorAt(corral.Invalid, "--timeout", "goes with --wait")
+		return corral.ErrorAt(corral.Invalid, "--timeout", "requires --wait")
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func FuzzParseMiB(f *testing.F) {
 	})
 }
 
-// What size prints in whole units is what parseMiB reads.
+// parseMiB reads the whole units that size prints.
 func TestSizeIsReadAsPrinted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -115,7 +115,7 @@ func TestCountDown(t *testing.T) {
 		t.Errorf("without a limit %s are left, want 0", left)
 	}
 	hour := countDown(time.Hour)
-	if left := hour(); left != time.Hour { // "not workers, after 1h0m0s" is what people then read
+	if left := hour(); left != time.Hour { // users then read "not workers, after 1h0m0s"
 		t.Errorf("of an hour %s are left at once", left)
 	}
 	if left := hour(); left <= 50*time.Minute || left >= time.Hour {
@@ -124,12 +124,12 @@ func TestCountDown(t *testing.T) {
 	over := countDown(time.Nanosecond)
 	over()
 	if left := over(); left <= 0 || left > time.Millisecond {
-		t.Errorf("when the time is over %s are left, want a little: 0 is no limit", left)
+		t.Errorf("when the time is over %s are left, want a little: 0 means no limit", left)
 	}
 }
 
-// TestBadKeyIsRefusedFirst: whatever else is wrong with a command line that has --key, nothing is sent with one that
-// cannot be a key.
+// TestBadKeyIsRefusedFirst: an invalid --key is refused before anything is sent, whatever else is wrong with the
+// command line.
 func TestBadKeyIsRefusedFirst(t *testing.T) {
 	t.Parallel()
 	verbs := 0

@@ -46,7 +46,7 @@ func (v glideinVerbs) command() *cli.Command {
 				&cli.IntFlag{Name: "attempt", Usage: "of attempt `N` (default: the last)"},
 				&cli.StringFlag{Name: "file", Value: "stderr", Usage: "`FILE`: stdout, stderr or report.json"}),
 			glideins.several("remove",
-				v.remove, &cli.BoolFlag{Name: "now", Usage: "do not let tasks finish"},
+				v.remove, &cli.BoolFlag{Name: "now", Usage: "do not wait for tasks to finish"},
 				waitFlag("nothing of it is left"), timeoutFlag(), filterFlag()),
 		},
 	}

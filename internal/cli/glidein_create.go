@@ -31,11 +31,11 @@ func (v glideinVerbs) createCommand() *cli.Command {
 			&cli.StringFlag{Name: "resubmit", Value: "never",
 				Usage: "when the walltime is over, `WHEN`: never, N (times), until=TIME or forever"},
 			&cli.IntFlag{Name: "retries", Value: 3,
-				Usage: "`N` attempts in a row may be lost, or fail in a way that may pass"},
-			&cli.DurationFlag{Name: "overlap", Usage: "have the next attempt run `D` before the last one leaves"},
+				Usage: "`N` attempts in a row may be lost, or fail temporarily"},
+			&cli.DurationFlag{Name: "overlap", Usage: "start the next attempt `D` before the last one leaves"},
 			&cli.StringFlag{Name: "not-before", Usage: "submit at `TIME` (RFC 3339) or later"},
 			&cli.StringFlag{Name: "start-by",
-				Usage: "have it run by `TIME`, as in 4h or 2026-01-31T08:00:00Z, and for the walltime after that"},
+				Usage: "start it by `TIME`, as in 4h or 2026-01-31T08:00:00Z, and run for the walltime after that"},
 		}, batchFlags(), []cli.Flag{
 			&cli.DurationFlag{Name: "queue-timeout", Value: time.Duration(corral.DefaultQueueTimeout),
 				Usage: "cancel an attempt that waits longer than `D` in the site's queue"},
@@ -77,7 +77,7 @@ func newGlidein(c *cli.Context) (api.NewGlidein, error) {
 			Slots: corral.SlotMode(c.String("slots"))},
 	}
 	if n.Site == "" {
-		return n, corral.ErrorAt(corral.Invalid, "--site", "is missing: at which site? `corral site list` has them")
+		return n, corral.ErrorAt(corral.Invalid, "--site", "is missing: name a site of `corral site list`")
 	}
 	var err error
 	if n.MemoryMiB, err = parseMiB("--memory", c.String("memory")); err != nil {

@@ -26,7 +26,8 @@ func (v glideinVerbs) startingBy(
 	return func(cl *api.Client, ctx context.Context, in api.NewGlidein, key string) (g corral.Glidein, err error) {
 		for _, flag := range []string{"not-before", "queue-timeout"} {
 			if c.IsSet(flag) {
-				return g, corral.ErrorAt(corral.Invalid, "--"+flag, "it follows from --start-by")
+				return g, corral.ErrorAt(corral.Invalid, "--"+flag,
+					"cannot be used with --start-by, which determines it")
 			}
 		}
 		if in.Resubmit != "never" {
@@ -69,11 +70,11 @@ func (v glideinVerbs) startingBy(
 		if g, err = cl.CreateGlidein(ctx, in, key); err != nil {
 			return g, err
 		}
-		odds := "with unknown odds, for no wait there says anything of it"
+		odds := "with unknown probability, since no similar pilot has waited there"
 		if _, known := waited.Estimate(wanted.Processors, early.Walltime, within-early.At); known {
 			odds = "with a probability of " + percent(early.Chance) + ", by " + plural(len(waits), "wait")
 		}
-		v.say("it is submitted %s for %s, and runs by %s %s; else it is cancelled", startIn(early.At),
+		v.say("it is submitted %s for %s, and starts by %s %s; otherwise it is cancelled", startIn(early.At),
 			brief(in.Walltime), now.Add(within).Format(time.RFC3339), odds)
 		return g, nil
 	}

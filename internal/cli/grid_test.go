@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Numbers stand on the right and words on the left, whatever script these are in; empty columns are left out, and what
-// would break a line or steer the terminal does not.
+// Numbers are aligned right and words left, in any script; empty columns are left out, and no cell breaks a line or
+// controls the terminal.
 func TestGrid(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

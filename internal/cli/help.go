@@ -1,8 +1,8 @@
 package cli
 
-// Help is text beside the code of each noun, site_help.txt for example: for each command a heading with its arguments, a
-// line that says what it does, the details, and examples. checkLine counts the same arguments and completion completes
-// them, so help cannot promise arguments that the command does not take.
+// Help is text beside the code of each noun, site_help.txt for example: for each command a heading with its arguments,
+// a line that says what it does, the details, and examples. checkLine counts the same arguments and completion
+// completes them, so help cannot promise arguments that the command does not take.
 //
 // We lay out help ourselves because package cli does not wrap the explanation of a flag into its column, which makes
 // lines longer than a terminal.

@@ -36,8 +36,8 @@ func helpOf(app *cli.App, path []*cli.Command) string {
 	return b.String()
 }
 
-// Every command says what it does, has an example, and names the flags that all have and the exit codes,
-// in lines that fit a terminal.
+// Every help says what the command does, has an example, and names the global flags and the exit codes, in lines that
+// fit a terminal.
 func TestEveryHelp(t *testing.T) {
 	t.Parallel()
 	everyCommand(func(app *cli.App, path []*cli.Command) {
@@ -62,7 +62,7 @@ func TestEveryHelp(t *testing.T) {
 	})
 }
 
-// What help shows as an example is a command line that corral understands.
+// Each example in help is a valid command line.
 func TestExamplesAreCommandLines(t *testing.T) {
 	t.Parallel()
 	command := regexp.MustCompile(`corral [^)&]*`)
@@ -82,7 +82,7 @@ func TestExamplesAreCommandLines(t *testing.T) {
 	})
 }
 
-// The exit codes that help names are those that there are.
+// Help names all exit codes.
 func TestExitCodesOfHelp(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []corral.Kind{corral.Invalid, corral.KeyReused, corral.Unsatisfiable, corral.NotFound, corral.Conflict, corral.Unauthenticated,
@@ -94,7 +94,7 @@ func TestExitCodesOfHelp(t *testing.T) {
 	}
 }
 
-// No flag of a command takes the name of one that all commands have.
+// No flag of a command has the name of a global flag.
 func TestFlagsDoNotClash(t *testing.T) {
 	t.Parallel()
 	everyCommand(func(app *cli.App, path []*cli.Command) {
@@ -142,7 +142,7 @@ func TestManualHasNoOthers(t *testing.T) {
 	}
 }
 
-// docs/api.md says what each verb ends with, in one table.
+// docs/api.md lists the exit codes of each verb in one table.
 func TestExitCodesOfEveryVerb(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/api.md")

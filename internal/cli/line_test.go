@@ -12,14 +12,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A reading is what a command is given of a command line.
+// A reading is the input of a command after parsing.
 type reading struct {
 	Command   string
 	Flags     map[string]string
 	Arguments []string
 }
 
-// readLine returns what the command that args name would be given; it does nothing.
+// readLine returns the input of the command that args name, without running it.
 func readLine(args []string) (got reading, err error) {
 	app := newApp(&printer{stdio: stdio{strings.NewReader(""), io.Discard, io.Discard}})
 	var capture func(c *cli.Command)
@@ -69,7 +69,7 @@ func TestParse(t *testing.T) {
 		{"site create -f -", "site create -f -"},
 		{"glidein show 7 list", "glidein show 7 list"},
 		{"run site", "run site"},
-		{"glidein creat --site local", "glidein creat local"}, // --site is no flag of glidein
+		{"glidein creat --site local", "glidein creat local"}, // glidein has no flag --site
 		{"glidein --colour creat", "glidein --colour creat"},
 		{"runs wait -l a=b 3 --timeout 1s", "runs wait -l a=b --timeout 1s 3"},
 	} {
@@ -96,14 +96,14 @@ func TestParseHelpAndVersion(t *testing.T) {
 	}
 }
 
-// The words that a command line of glidein create may have; words of one piece stay together.
+// The words of a command line of glidein create; words of one piece stay together.
 var pieces = [][]string{
 	{"--site", "local"}, {"--hosts=2"}, {"-c", "mine"}, {"--wait"}, {"--walltime", "2h"}, {"--memory", "4GiB"},
 	{"--label", "a=b,c=d"}, {"--site-opt", "-l nodes=1,mem=2"}, {"--timeout", "1m"}, {"--key", "-k"},
 	{"-o", "json"}, {"-q"}, {"--server", "unix:/x"}, {"stray"}, {"glidein"},
 }
 
-// Wherever flags stand, before, between and after the noun and the verb, the command is given the same.
+// Flags may be before, between and after the noun and the verb: the command gets the same input.
 func TestOrderOfFlagsNeverMatters(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -149,7 +149,7 @@ func TestOrderOfFlagsNeverMatters(t *testing.T) {
 	})
 }
 
-// Values are taken as they are: commas do not part them.
+// Values are taken literally: commas do not split them.
 func TestValuesWithCommas(t *testing.T) {
 	t.Parallel()
 	got, err := readLine([]string{"glidein", "create", "--site-opt", "-l nodes=1,mem=2", "--site-opt", "-q long"})

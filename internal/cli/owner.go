@@ -20,7 +20,7 @@ type ownerVerbs struct{ *printer }
 
 func (v ownerVerbs) command() *cli.Command {
 	reason := func() cli.Flag {
-		return &cli.StringFlag{Name: "reason", Usage: "`WHY`, which refused requests are told"}
+		return &cli.StringFlag{Name: "reason", Usage: "`WHY`, shown to refused requests"}
 	}
 	return &cli.Command{
 		Name: "owner",
@@ -28,7 +28,7 @@ func (v ownerVerbs) command() *cli.Command {
 			ownerTable.listVerb(v.printer, (*api.Client).Owners),
 			owners.verb("show", printing((*api.Client).Owner, ownerTable.one(v.printer))),
 			owners.verb("history", printing((*api.Client).OwnerHistory, entryTable.many(v.printer))),
-			owners.verb("suspend", v.suspend, reason(), &cli.BoolFlag{Name: "off", Usage: "let the owner in again"}),
+			owners.verb("suspend", v.suspend, reason(), &cli.BoolFlag{Name: "off", Usage: "admit the owner again"}),
 			owners.verb("end", v.end, reason(), waitFlag("nothing of it is left but records"), timeoutFlag()),
 		},
 	}
@@ -38,7 +38,7 @@ func (v ownerVerbs) command() *cli.Command {
 func (v ownerVerbs) suspend(c *cli.Context, cl *api.Client, name string) error {
 	if c.Bool("off") {
 		if c.IsSet("reason") {
-			return corral.ErrorAt(corral.Invalid, "--reason", "is not for --off")
+			return corral.ErrorAt(corral.Invalid, "--reason", "cannot be used with --off")
 		}
 		return printing((*api.Client).ResumeOwner, ownerTable.one(v.printer))(c, cl, name)
 	}

@@ -35,11 +35,13 @@ func (v packageVerbs) command() *cli.Command {
 					keyFlag(),
 				},
 				Action: creating(newPackage, (*api.Client).ImportPackage,
-					func(_ *cli.Context, _ *api.Client, k corral.Package) error { return packageTable.show(v.printer, k) }),
+					func(_ *cli.Context, _ *api.Client, k corral.Package) error {
+						return packageTable.show(v.printer, k)
+					}),
 			},
 			v.buildCommand(),
 			catalog.verb("verify", printing((*api.Client).VerifyPackage, func(k corral.Package) error {
-				v.say("package %s is what %s signed", k.Name, k.Key)
+				v.say("package %s has a valid signature of %s", k.Name, k.Key)
 				return packageTable.show(v.printer, k)
 			})),
 			catalog.verb("remove", printing((*api.Client).RemovePackage, packageTable.one(v.printer))),
@@ -69,7 +71,7 @@ var packageTable = listing[corral.Package]{
 	owner: func(k corral.Package) string { return k.Owner },
 
 	id:   func(k corral.Package) string { return fmt.Sprint(k.ID) },
-	none: "no packages; bring one in with `corral package import FILE`, or make HTCondor's with `corral package build`",
+	none: "no packages; import one with `corral package import FILE`, or make HTCondor's with `corral package build`",
 	columns: []column[corral.Package]{
 		{"id", func(k corral.Package) any { return k.ID }},
 		{"name", func(k corral.Package) any { return k.Name }},

@@ -27,11 +27,11 @@ func (v packageVerbs) buildCommand() *cli.Command {
 		Name: "build",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "from-debian", Value: defaultSuite,
-				Usage: "take it from Debian's `SUITE`, on the mirror that this machine's apt uses"},
+				Usage: "use Debian's `SUITE`, from the mirror that this machine's apt uses"},
 			&cli.StringFlag{Name: "from",
-				Usage: "take the HTCondor that is installed in `DIR`, with bin, sbin and libexec/condor"},
+				Usage: "use the HTCondor installed in `DIR`, with bin, sbin and libexec/condor"},
 			&cli.StringFlag{Name: "out", Usage: "keep the archives in `DIR`"},
-			&cli.BoolFlag{Name: "no-import", Usage: "leave the catalog as it is"},
+			&cli.BoolFlag{Name: "no-import", Usage: "do not change the catalog"},
 		},
 		Action: v.build,
 	}
@@ -41,9 +41,9 @@ func (v packageVerbs) buildCommand() *cli.Command {
 func (v packageVerbs) build(c *cli.Context) error {
 	switch {
 	case c.IsSet("from") && c.IsSet("from-debian"):
-		return corral.ErrorAt(corral.Invalid, "--from", "it is one or the other: --from or --from-debian")
+		return corral.ErrorAt(corral.Invalid, "--from", "cannot be used with --from-debian")
 	case c.Bool("no-import") && c.String("out") == "":
-		return corral.ErrorAt(corral.Invalid, "--no-import", "nothing would be left: name a folder with --out")
+		return corral.ErrorAt(corral.Invalid, "--no-import", "requires --out, as the archives would be lost")
 	}
 	var cl *api.Client
 	if !c.Bool("no-import") { // before the work: corrald may not run
@@ -183,7 +183,7 @@ func (v packageVerbs) importBuilt(ctx context.Context, cl *api.Client, built []b
 		k, err := cl.Package(ctx, b.Digest)
 		switch {
 		case err == nil:
-			v.say("package %s is in the catalog already", k.Name)
+			v.say("package %s is already in the catalog", k.Name)
 		case corral.KindOf(err) == corral.NotFound:
 			k, err = cl.ImportPackage(ctx, api.NewPackage{Source: b.File, Sign: true}, "")
 		}

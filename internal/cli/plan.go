@@ -34,22 +34,23 @@ func (v planVerbs) command() *cli.Command {
 		Name: "plan", Category: workflows,
 		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags()),
 			clusterFlag(),
-			&cli.StringFlag{Name: "run", Usage: "plan what is left of run `RUN`, in place of a workflow"},
+			&cli.StringFlag{Name: "run", Usage: "plan the rest of run `RUN`, in place of a workflow"},
 			&cli.DurationFlag{Name: "default-runtime", Usage: "assume `D` for a task without an estimate"},
 			&cli.StringFlag{Name: "clustering",
 				Usage: "`HOW` tasks become jobs: none, horizontal=N, runtime=D, label or vertical " +
 					"(default, and auto: the planner chooses)"},
-			&cli.Uint64Flag{Name: "seed", Usage: "begin what is drawn at random with `N`"},
+			&cli.Uint64Flag{Name: "seed", Usage: "seed random numbers with `N`"},
 			errorFlag(),
-			&cli.BoolFlag{Name: "compare", Usage: "print what policies come to that only react to a queue"},
+			&cli.BoolFlag{Name: "compare", Usage: "compare the plan with policies that only react to a queue"},
 			&cli.BoolFlag{Name: "explain",
-				Usage: "print the reasons, the limits that cut, and what other plans would cost"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan, and keep nothing of it"},
-			&cli.BoolFlag{Name: "marginal", Usage: "print how much time further cpus save for what they cost"},
+				Usage: "print the reasons, the effective limits, and the cost of other plans"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "show the plan without storing it"},
+			&cli.BoolFlag{Name: "marginal", Usage: "print how much time further cpus save, and their cost"},
 			&cli.StringFlag{Name: "price", Usage: "assume `AMOUNT/PER` at all sites, such as 0.04USD/cpu-hour"},
 			&cli.StringFlag{Name: "billing",
-				Usage: "assume that each begun `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
-			&cli.DurationFlag{Name: "overhead", Usage: "assume `D` from asking for a pilot to its workers; may be 0"},
+				Usage: "assume that each started `PERIOD` is billed: 1h, 1m, 1s, 10m-minimum"},
+			&cli.DurationFlag{Name: "overhead",
+				Usage: "assume `D` from the request for a pilot to its workers; may be 0"},
 			plotFlag(planPlot), scheduleOutFlag(), keyFlag()),
 		Action: creating(v.newPlan, (*api.Client).CreatePlan,
 			func(c *cli.Context, cl *api.Client, made corral.Plan) error {
@@ -82,9 +83,9 @@ func pilotFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "site", Usage: "use only site `S`; may be repeated"},
 		&cli.IntFlag{Name: "shape", Usage: "give each pilot's hosts `C` cpus (default: the planner chooses)"},
-		&cli.StringFlag{Name: "algorithm", Usage: "seek the plan with `NAME`: staircase, moga, greedy, var or " +
-			"combined, or auto, which plays them all (default: staircase)"},
-		&cli.BoolFlag{Name: "hedge", Usage: "ask for pilots at another site, too, and withdraw the later ones"},
+		&cli.StringFlag{Name: "algorithm", Usage: "find the plan with `NAME`: staircase, moga, greedy, var or " +
+			"combined, or auto, which simulates them all (default: staircase)"},
+		&cli.BoolFlag{Name: "hedge", Usage: "request pilots at another site, too, and withdraw the later ones"},
 	}
 }
 
@@ -93,7 +94,7 @@ func goalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.DurationFlag{Name: "deadline", Usage: "end within `D`"},
 		&cli.StringFlag{Name: "budget", Usage: "cost at most `AMOUNT`, such as 40ch, 12USD or 500SU"},
-		&cli.StringFlag{Name: "objective", Usage: "make `WHAT` small: makespan, cost, cpus or tradeoff (default: " +
+		&cli.StringFlag{Name: "objective", Usage: "minimize `WHAT`: makespan, cost, cpus or tradeoff (default: " +
 			"cost with a deadline, makespan with a budget, else tradeoff)"},
 		&cli.Float64Flag{Name: "tradeoff", Value: 0.5,
 			Usage: "weigh cost by `A` and makespan by 1 − A: 0 only makespan, 1 only cost"},
@@ -198,7 +199,7 @@ func (v planVerbs) showNew(row corral.Plan, explain bool) error {
 	}
 	document, _, err := documentOf(row)
 	if err == nil && row.ID != 0 && len(document.Pilots) > 0 { // a dry run has the id 0
-		v.say("ask for its pilots with `corral provision %d`", row.ID)
+		v.say("request its pilots with `corral provision %d`", row.ID)
 	}
 	return err
 }
@@ -234,7 +235,7 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	fmt.Fprintln(v.out)
 	pilots := document.Pilots
 	if near := document.Nearest; near != nil {
-		fmt.Fprintln(v.out, "the nearest plan that is possible:")
+		fmt.Fprintln(v.out, "the nearest feasible plan:")
 		if err := pointTable.show(v.printer, near.Point); err != nil {
 			return err
 		}
@@ -246,11 +247,11 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	}
 	err := v.listPilots(pilots)
 	if err == nil && len(document.Contest) > 0 {
-		fmt.Fprintln(v.out, "\nthe plans of all algorithms, played in the queues as they are now:")
+		fmt.Fprintln(v.out, "\nthe plans of all algorithms, simulated in the current queues:")
 		err = v.showContest(document.Contest)
 	}
 	if err == nil && len(document.Comparison) > 0 {
-		fmt.Fprintln(v.out, "\nmedians of simulated outcomes; policies ask for pilots of one shape:")
+		fmt.Fprintln(v.out, "\nmedians of simulated outcomes; policies request pilots of one shape:")
 		err = rivalTable.list(v.printer, document.Comparison)
 	}
 	if err == nil {
@@ -269,7 +270,7 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	if len(document.Front) == 0 {
 		return nil
 	}
-	fmt.Fprintln(v.out, "\nplans that were considered; no other is both sooner and cheaper:")
+	fmt.Fprintln(v.out, "\nconsidered plans; no other is both sooner and cheaper:")
 	return pointTable.list(v.printer, document.Front)
 }
 

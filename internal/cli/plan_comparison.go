@@ -23,7 +23,7 @@ func (v planVerbs) showContest(all []plan.Entrant) error {
 
 var entrantTable = listing[plan.Entrant]{
 	id:   func(e plan.Entrant) string { return string(e.Algorithm) },
-	none: "no algorithm has made a plan that comes to an end",
+	none: "no algorithm has made a plan that completes",
 	columns: []column[plan.Entrant]{
 		{"algorithm", func(e plan.Entrant) any { return e.Algorithm }},
 		{"makespan", func(e plan.Entrant) any { return brief(e.Makespan) }},

@@ -67,8 +67,8 @@ func scheduleLines(ctx context.Context, cl *api.Client, row corral.Plan) ([]byte
 		return nil, err
 	}
 	if !document.Whole() {
-		return nil, corral.ErrorAt(corral.Invalid, "--dry-run", "of a dry run no schedule of more than %d tasks is "+
-			"kept: leave --dry-run out", plan.MostWithin)
+		return nil, corral.ErrorAt(corral.Invalid, "--dry-run", "a schedule of more than %d tasks is not "+
+			"stored for a dry run: leave --dry-run out", plan.MostWithin)
 	}
 	var lines bytes.Buffer
 	_, err = plan.WriteSchedule(&lines, document.Schedule)
@@ -107,13 +107,13 @@ func documentOf(row corral.Plan) (document *plan.Plan, nearest bool, err error) 
 // scheduleInFlag names the file to read a plan's schedule from.
 func scheduleInFlag() cli.Flag {
 	return &cli.StringFlag{Name: "schedule",
-		Usage: "read the schedule from `FILE`, where the plan's file has only its digest"}
+		Usage: "read the schedule from `FILE`, if the plan's file has only its digest"}
 }
 
 // scheduleOutFlag names the file to write a plan's schedule to.
 func scheduleOutFlag() cli.Flag {
 	return &cli.StringFlag{Name: "schedule",
-		Usage:  "write the place and time of each task, as lines of JSON, to `FILE`; - is stdout, and all of it",
+		Usage:  "write the place and time of each task, as lines of JSON, to `FILE`; - prints only the schedule",
 		Action: func(_ *cli.Context, file string) error { return checkWritable("--schedule", file) }}
 }
 
@@ -142,21 +142,21 @@ func readPlan(c *cli.Context) (r planInput, err error) {
 		return r, corral.ErrorAt(corral.Invalid, name, "%w", errors.Unwrap(err))
 	}
 	if !r.document.Feasible {
-		return r, corral.ErrorAt(corral.Invalid, name, "it has no pilots, not even those of a nearest plan: %s",
+		return r, corral.ErrorAt(corral.Invalid, name, "it has no pilots, and no nearest plan: %s",
 			strings.Join(r.document.Reasons, "; "))
 	}
 	if r.document.Assumed == nil {
-		return r, corral.ErrorAt(corral.Invalid, name, "it does not say what it assumes: make the plan again")
+		return r, corral.ErrorAt(corral.Invalid, name, "it does not contain its assumptions: make the plan again")
 	}
 	if err := checkAssumptions(r.document.Assumed); err != nil {
-		return r, corral.ErrorAt(corral.Invalid, name, "no planner assumes that: %w", err)
+		return r, corral.ErrorAt(corral.Invalid, name, "invalid assumption: %w", err)
 	}
 	switch given := c.IsSet("schedule"); {
 	case given && !isFile:
-		return r, corral.ErrorAt(corral.Invalid, "--schedule", "corrald has the schedule of plan %d itself: leave "+
+		return r, corral.ErrorAt(corral.Invalid, "--schedule", "corrald has the schedule of plan %d: leave "+
 			"--schedule out, or name the plan's file", r.row.ID)
 	case given && r.document.Whole():
-		return r, corral.ErrorAt(corral.Invalid, "--schedule", "%s has its schedule in it: leave --schedule out", name)
+		return r, corral.ErrorAt(corral.Invalid, "--schedule", "%s contains its schedule: leave --schedule out", name)
 	case r.document.Whole():
 		return r, nil
 	}
@@ -217,15 +217,15 @@ func notAPlan(name string, text []byte, err error) error {
 		line := 1 + bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n"))
 		return workflow.Place{File: name, Line: line}.Errorf("not JSON: %w", err)
 	}
-	return corral.ErrorAt(corral.Invalid, name, "it is no plan: want what `corral plan -o json` prints")
+	return corral.ErrorAt(corral.Invalid, name, "it is not a plan: want the output of `corral plan -o json`")
 }
 
 // fromFile returns a function that reads the file of a schedule.
 func fromFile(name string) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		if name == "" {
-			return nil, corral.ErrorAt(corral.Invalid, "--schedule", "the schedule of the plan lies apart: name its "+
-				"file, which `corral plan show ID --schedule FILE` writes")
+			return nil, corral.ErrorAt(corral.Invalid, "--schedule", "the schedule of the plan is stored apart: name "+
+				"its file, which `corral plan show ID --schedule FILE` writes")
 		}
 		text, err := input.ReadFile(name, maxSchedule)
 		if err != nil {

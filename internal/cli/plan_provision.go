@@ -57,7 +57,7 @@ func (v planVerbs) awaitProvisioned(c *cli.Context, cl *api.Client, id corral.Pl
 			Timeout: remaining(timeout, time.Since(began))})
 	}
 	if err != nil {
-		v.say("plan %d stays PROVISIONED: let its pilots go with `corral plan release %d`", id, id)
+		v.say("plan %d stays PROVISIONED: release its pilots with `corral plan release %d`", id, id)
 	}
 	return err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// answering returns a client of a corrald that gives these answers.
+// answering returns a client of a server with these answers.
 func answering(t *testing.T, answer func(*http.Request) any) *api.Client {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,8 @@ type silent struct{}
 func (silent) Show(context.Context, corral.Run, time.Time) {}
 func (silent) Close()                                      {}
 
-// TestRevisionsAreAskedForOnceASecond: however often the run is shown, and once more at its end.
+// TestRevisionsAreAskedForOnceASecond: revisions are requested once a second, however often the run is shown, and once
+// more at its end.
 func TestRevisionsAreAskedForOnceASecond(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -59,7 +60,7 @@ func TestRevisionsAreAskedForOnceASecond(t *testing.T) {
 	}
 }
 
-// TestReleaseHasOneDeadline: each pilot of a plan is waited for as long as those before it left.
+// TestReleaseHasOneDeadline: the wait for each pilot of a plan has the time that the earlier ones left.
 func TestReleaseHasOneDeadline(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ timeout, spent, want time.Duration }{
@@ -97,7 +98,8 @@ func TestSimulatedTasksNeedWhatTheWorkflowSays(t *testing.T) {
 	}
 }
 
-// TestScheduleThatLiesApart: a plan file without its schedule wants the schedule's file, and tells another one.
+// TestScheduleThatLiesApart: a plan file without its schedule requires the schedule's file, and another plan's schedule
+// is refused.
 func TestScheduleThatLiesApart(t *testing.T) {
 	t.Parallel()
 	document := plan.Plan{Feasible: true, Evidence: plan.Evidence{Assumed: &plan.Assumed{Spread: "0"}}}
@@ -127,7 +129,7 @@ func TestScheduleThatLiesApart(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{[]string{"plan", "validate", file}, "", "corral: --schedule: the schedule of the plan lies apart: name its file"},
+		{[]string{"plan", "validate", file}, "", "corral: --schedule: the schedule of the plan is stored apart: name its file"},
 		{[]string{"plan", "validate", file, "--schedule", other}, "schedule digest: the schedule has 10001 tasks", "rules"},
 		{[]string{"plan", "validate", file, "--schedule", whole}, "pilot: task t0 is on pilot 0, there are 0 (and 10000 more)",
 			"rules"},

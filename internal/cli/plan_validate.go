@@ -114,13 +114,13 @@ func (v planVerbs) showVerdict(found verdict, name string) error {
 		}
 	}
 	if found.Nearest {
-		v.say("the plan's goal is out of reach: this is about the nearest that is possible")
+		v.say("the plan's goal is out of reach: the nearest feasible plan was checked")
 	}
 	if len(found.Unchecked) > 0 {
-		v.say("without the workflow nothing is said of %s", strings.Join(found.Unchecked, ", "))
+		v.say("not checked without the workflow: %s", strings.Join(found.Unchecked, ", "))
 	}
 	if !found.Valid {
-		return printedError{corral.ErrorAt(corral.Invalid, name, "rules that the plan breaks: %d", len(lines))}
+		return printedError{corral.ErrorAt(corral.Invalid, name, "broken rules: %d", len(lines))}
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // planPlot is the help of --plot for a plan.
-const planPlot = "draw the cpus that it holds over time, and the plans that were considered, into `FILE`.png or .svg"
+const planPlot = "plot the cpus that it holds over time, and the considered plans, into `FILE`.png or .svg"
 
 // plotFlag names the file for a picture. It checks the extension before anything is requested.
 func plotFlag(usage string) cli.Flag {

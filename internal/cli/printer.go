@@ -164,7 +164,7 @@ func (o *stream) lost() error {
 	if o.err == nil {
 		return nil
 	}
-	return corral.ErrorAt(corral.Failed, "stdout", "%w; what was asked for is not all there", o.err)
+	return corral.ErrorAt(corral.Failed, "stdout", "%w; the output is incomplete", o.err)
 }
 
 // withFlag returns the text of an error for users: it replaces the name of a request's field with the flag that sets

@@ -75,7 +75,7 @@ func TestListAndShow(t *testing.T) {
 	}
 }
 
-// Lists say whose each object is once there are several owners.
+// Lists show the owner of each object if there are several owners.
 func TestOwnersAreListed(t *testing.T) {
 	t.Parallel()
 	runs := []corral.Run{{ID: 1, Owner: "ann", Workflow: "fold"}, {ID: 2, Owner: "ann", Workflow: "fold"}}
@@ -127,7 +127,7 @@ func TestProblem(t *testing.T) {
 	}
 }
 
-// A signal's exit code is the shells', whatever the command was about to say.
+// A signal determines the exit code, whatever error the command would report.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
@@ -140,7 +140,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A silence is a stdin from which nothing comes.
+// A silence is a stdin without input.
 type silence struct {
 	signal func()
 	over   <-chan struct{}
@@ -152,7 +152,7 @@ func (s silence) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// A signal ends what reads, too.
+// A signal also ends a command that reads.
 func TestSignalsEndReading(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "w.json")
@@ -234,7 +234,7 @@ GlideinStarted    03:04:05.950  950ms        allocation 40ms
 	}
 }
 
-// Who typed a flag is told its name, not only that of the field that it sets.
+// An error about a field names the flag that sets the field.
 func TestFieldsAreNamedByTheirFlags(t *testing.T) {
 	t.Parallel()
 	p := &printer{}
@@ -261,7 +261,7 @@ func TestFieldsAreNamedByTheirFlags(t *testing.T) {
 	}
 }
 
-// What is not known is not a number.
+// An unknown value is not printed as a number.
 func TestUnknownSizes(t *testing.T) {
 	t.Parallel()
 	var c console

@@ -24,12 +24,13 @@ func (v profileVerbs) command() *cli.Command {
 	return &cli.Command{
 		Name: "profile", Category: workflows,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "csv", Usage: "print a table as --profile reads it"},
-			&cli.BoolFlag{Name: "model", Usage: "print how far off estimates of runs are that they do not know"},
+			&cli.BoolFlag{Name: "csv", Usage: "print a table that --profile reads"},
+			&cli.BoolFlag{Name: "model", Usage: "print the error of estimates for runs that they have not seen"},
 		},
 		Action: v.profile,
 		Subcommands: append(v.keptCommands(), &cli.Command{
-			Name: "library", Action: func(*cli.Context) error { return libraryTable.list(v.printer, profile.Library()) },
+			Name:   "library",
+			Action: func(*cli.Context) error { return libraryTable.list(v.printer, profile.Library()) },
 		}, v.traceCommand(), v.baselineCommand()),
 	}
 }
@@ -196,7 +197,7 @@ func (v profileVerbs) showModels(merged *profile.Profile) error {
 	}
 	models := listing[profile.Score]{
 		id:   func(s profile.Score) string { return className(s.Transformation, s.Level) },
-		none: "models are compared where two runs have tasks of a kind",
+		none: "comparing models takes two runs with tasks of a kind",
 		columns: []column[profile.Score]{
 			{"tasks", func(s profile.Score) any { return className(s.Transformation, s.Level) }},
 			{"model", func(s profile.Score) any {

@@ -63,7 +63,7 @@ func profileDocument(ctx context.Context, cl *api.Client, name string) ([]byte, 
 var profileTable = listing[corral.Profile]{
 	owner: func(p corral.Profile) string { return p.Owner },
 	id:    func(p corral.Profile) string { return p.Name },
-	none:  "no profiles are kept; `corral profile save NAME run:ID` keeps one, `corral profile library` lists others",
+	none:  "no stored profiles; `corral profile save NAME run:ID` stores one, `corral profile library` lists others",
 	columns: []column[corral.Profile]{
 		{"id", func(p corral.Profile) any { return p.ID }},
 		{"name", func(p corral.Profile) any { return p.Name }},

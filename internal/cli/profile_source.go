@@ -27,8 +27,8 @@ import (
 func estimateFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "profile", Usage: "take estimates of tasks from `P`: a file, library:NAME, " +
-			"run:ID or the name of a profile that is kept; may be repeated"},
-		&cli.BoolFlag{Name: "learn", Usage: "take what earlier runs took before what the workflow says"},
+			"run:ID or the name of a stored profile; may be repeated"},
+		&cli.BoolFlag{Name: "learn", Usage: "prefer the runtimes of earlier runs to the workflow's estimates"},
 	}
 }
 

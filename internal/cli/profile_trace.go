@@ -30,9 +30,9 @@ func (v profileVerbs) traceCommand() *cli.Command {
 	return &cli.Command{
 		Name: "trace",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "no-io", Usage: "watch starts and ends of processes, not what they read and write"},
-			&cli.StringFlag{Name: "out", Usage: "add the trace to `FILE` as a line of JSON, and print nothing"},
-			&cli.StringFlag{Name: "name", Usage: "the kind of task is `NAME` (default: as the program)"},
+			&cli.BoolFlag{Name: "no-io", Usage: "trace starts and ends of processes, not their reads and writes"},
+			&cli.StringFlag{Name: "out", Usage: "append the trace to `FILE` as a line of JSON, and print nothing"},
+			&cli.StringFlag{Name: "name", Usage: "the kind of task is `NAME` (default: the program's name)"},
 			&cli.StringFlag{Name: "run", Usage: "the task belongs to `RUN` (default: the file that the trace is in)"},
 		},
 		Action: v.trace,

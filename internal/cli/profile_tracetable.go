@@ -33,7 +33,7 @@ func (v profileVerbs) showTrace(t *trace.Trace) error {
 		}
 	} else {
 		sum := t.Bytes()
-		fmt.Fprintf(v.out, "read %s, written %s, by the kernel's count, which has no socket calls\n", inBytes(sum.Read),
+		fmt.Fprintf(v.out, "read %s, written %s, by the kernel's count, which omits socket calls\n", inBytes(sum.Read),
 			inBytes(sum.Written))
 	}
 	for _, line := range remarks(t) {
@@ -142,9 +142,9 @@ func (v profileVerbs) readTraces(r io.Reader, file string) (*profile.Profile, er
 	case err != nil:
 		return nil, err
 	case len(made.Runs()) == 0:
-		return nil, corral.ErrorAt(corral.Invalid, file, "none of its traces is of a command that succeeded")
+		return nil, corral.ErrorAt(corral.Invalid, file, "it has no trace of a successful command")
 	case failed > 0:
-		v.say("%s: %d trace(s) of commands that failed are left out", file, failed)
+		v.say("%s: %d trace(s) of failed commands are ignored", file, failed)
 	}
 	return made, nil
 }

@@ -28,7 +28,7 @@ func (p *printer) reportCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "plan", Usage: "report on the plan `ID`"},
 			&cli.StringFlag{Name: "out", Usage: "write the page to `FILE` instead of stdout"},
-			plotFlag("draw the page's pictures into `FILE`.png or .svg, and write no page unless --out says where"),
+			plotFlag("plot the page's pictures into `FILE`.png or .svg, and write the page only with --out"),
 		},
 		Action: func(c *cli.Context) error {
 			if err := checkReport(c); err != nil {
@@ -56,7 +56,7 @@ func checkReport(c *cli.Context) error {
 	}
 	switch named := c.NArg(); {
 	case c.IsSet("plan") && named > 0:
-		return corral.ErrorAt(corral.Invalid, "--plan", "goes without RUN: a page is about one of them")
+		return corral.ErrorAt(corral.Invalid, "--plan", "cannot be used with RUN")
 	case !c.IsSet("plan") && named != 1:
 		return corral.Errorf(corral.Invalid, "report wants one RUN, or --plan ID")
 	}

@@ -35,9 +35,9 @@ func (v runVerbs) runCommand() *cli.Command {
 	return &cli.Command{
 		Name: "run", Category: workflows,
 		Flags: append(slices.Concat(goalFlags(), estimateFlags(), pilotFlags(), runFlags(), rescueFlags()),
-			&cli.BoolFlag{Name: "changed", Usage: "run only what is out of date since the latest run of this file: " +
-				"tasks whose command, inputs (size, time) or forerunners have changed, or that were not done"},
-			&cli.BoolFlag{Name: "auto", Usage: "plan pilots for it, ask for them, and let them go at its end"},
+			&cli.BoolFlag{Name: "changed", Usage: "run only outdated tasks since the latest run of this file: " +
+				"those whose command, inputs (size, time) or parents have changed, or that were not done"},
+			&cli.BoolFlag{Name: "auto", Usage: "plan pilots for it, request them, and release them at its end"},
 			clusterFlag(),
 			&cli.BoolFlag{Name: "detach", Aliases: []string{"d"}, Usage: "do not follow it"},
 			&cli.BoolFlag{Name: "cancel-on-interrupt", Usage: "Ctrl-C cancels the run"},
@@ -66,7 +66,7 @@ func (v runVerbs) begin(c *cli.Context, cl *api.Client, r corral.Run, auto *auto
 		v.say("clustering: %s", r.Options.Clustering)
 	}
 	if c.Bool("detach") {
-		v.say("run %d goes on by itself; follow it with `corral runs wait %d`", r.ID, r.ID)
+		v.say("run %d continues by itself; follow it with `corral runs wait %d`", r.ID, r.ID)
 		v.warnOfLack(r, v.quiet)
 		return runTable.show(v.printer, r)
 	}
@@ -124,11 +124,12 @@ func (v runVerbs) newRun(c *cli.Context, file string) (api.NewRun, error) {
 		n.Options.Retries = 0 // like DAGMan: only the file's RETRY makes a node run again
 	}
 	if n.Changed && c.Bool("auto") {
-		return n, corral.ErrorAt(corral.Invalid, "--changed", "goes without --auto: plans are for the whole workflow")
+		return n, corral.ErrorAt(corral.Invalid, "--changed",
+			"cannot be used with --auto: plans are for the whole workflow")
 	}
 	for _, flag := range slices.Concat(goalFlags(), estimateFlags(), pilotFlags()) {
 		if name := flag.Names()[0]; c.IsSet(name) && !c.Bool("auto") {
-			return n, corral.ErrorAt(corral.Invalid, "--"+name, "it is for the planner: give --auto, too")
+			return n, corral.ErrorAt(corral.Invalid, "--"+name, "requires --auto")
 		}
 	}
 	w, err := v.readWorkflow(c.Context, file, false)
@@ -227,10 +228,10 @@ func (v runVerbs) followOn(c *cli.Context, cl *api.Client, r corral.Run, on runF
 		if why != "" {
 			why = " (" + why + ")"
 		}
-		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s%s; it goes on", r.ID, r.State,
+		err = corral.Errorf(corral.Timeout, "run %d is still %s after %s%s; it continues", r.ID, r.State,
 			c.Duration("timeout"), why)
 	case corral.KindOf(err) == corral.Unavailable || corral.KindOf(err) == corral.Unknown:
-		err = fmt.Errorf("run %d goes on, as soon as corrald does; `corral runs wait %d` follows it: %w", r.ID, r.ID,
+		err = fmt.Errorf("run %d continues as soon as corrald does; `corral runs wait %d` follows it: %w", r.ID, r.ID,
 			err)
 	case err == nil:
 		if err = runError(r); err != nil && v.forPeople() {
@@ -252,7 +253,7 @@ func (v runVerbs) interrupt(c *cli.Context, cl *api.Client, r corral.Run) error 
 		fmt.Fprint(v.err, "\r\x1b[K") // erases the terminal's echo of ^C
 	}
 	if !c.Bool("cancel-on-interrupt") {
-		v.say("run %d goes on by itself; follow it with `corral runs wait %d`, end it with `corral runs cancel %d`",
+		v.say("run %d continues by itself; follow it with `corral runs wait %d`, end it with `corral runs cancel %d`",
 			r.ID, r.ID, r.ID)
 		return c.Context.Err()
 	}

@@ -45,10 +45,10 @@ func (a *autoRun) create(cl *api.Client, ctx context.Context, in api.NewRun, key
 	}
 	r, err := a.begin(cl, ctx, in, key+".plan", key)
 	if corral.KindOf(err) == corral.KeyReused { // the plan's key is internal to this command
-		return r, corral.ErrorAt(corral.KeyReused, "--key", "%q was used before for another run: with another "+
-			"workflow, goal or other flags a run needs another key", key)
+		return r, corral.ErrorAt(corral.KeyReused, "--key", "%q was used before for another run: another "+
+			"workflow, goal or flags need another key", key)
 	}
-	if corral.KindOf(err) == corral.Conflict && a.plan.ID != 0 { // an attempt with this key failed and its plan is deleted
+	if corral.KindOf(err) == corral.Conflict && a.plan.ID != 0 { // an attempt with this key failed
 		return a.begin(cl, ctx, in, "", key)
 	}
 	return r, err
@@ -67,7 +67,7 @@ func (a *autoRun) request(in api.NewRun) (n api.NewPlan, err error) {
 		n.DefaultRuntime = in.Options.DefaultRuntime
 	}
 	if _, given := in.Labels["plan"]; given {
-		return n, corral.ErrorAt(corral.Invalid, "--label", "plan is for the plan that --auto makes")
+		return n, corral.ErrorAt(corral.Invalid, "--label", "plan is reserved for the plan that --auto makes")
 	}
 	if n.Goal, err = goalOf(a.c); err == nil {
 		n.Profiles, err = profileVerbs{a.printer}.sourcesOfFlag(a.c)
@@ -101,7 +101,7 @@ func (a *autoRun) begin(cl *api.Client, ctx context.Context, in api.NewRun, plan
 				return r, err
 			}
 		}
-		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.plan.ID) // it holds no resources, and the user did not ask for it
+		_, _ = cl.RemovePlan(context.WithoutCancel(ctx), a.plan.ID) // it holds no resources
 		return r, err
 	}
 	a.plan = provisioned

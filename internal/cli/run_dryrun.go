@@ -14,7 +14,7 @@ import (
 )
 
 func dryRunFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "dry-run", Usage: "only say what would run, what would be skipped, and whether each " +
+	return &cli.BoolFlag{Name: "dry-run", Usage: "only print what would run, what would be skipped, and whether each " +
 		"task fits a worker; exit code 3 if one does not"}
 }
 
@@ -27,7 +27,7 @@ func (v runVerbs) orDryRun(read func(*cli.Context) (api.NewRun, error), otherwis
 		}
 		for _, flag := range []string{"auto", "wait", "progress", "detach", "key"} {
 			if c.IsSet(flag) {
-				return corral.ErrorAt(corral.Invalid, "--dry-run", "goes without --%s", flag)
+				return corral.ErrorAt(corral.Invalid, "--dry-run", "cannot be used with --%s", flag)
 			}
 		}
 		n, err := read(c)

@@ -67,7 +67,7 @@ func (v runVerbs) showTail(c *cli.Context, cl *api.Client, r corral.Run) {
 		if err != nil || len(lines) == 0 {
 			continue
 		}
-		fmt.Fprintf(v.err, "the end of what task %s wrote to stderr:\n", readable(t.ID))
+		fmt.Fprintf(v.err, "the last lines of task %s on stderr:\n", readable(t.ID))
 		for _, line := range lines {
 			fmt.Fprintln(v.err, "  "+readable(line))
 		}

@@ -22,8 +22,8 @@ import (
 
 func rescueFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.IntFlag{Name: "rescue", Usage: "of a .dag: go on from its rescue file `N` (default: the newest there is)"},
-		&cli.BoolFlag{Name: "no-rescue", Usage: "of a .dag: begin anew, whatever rescue files there are"},
+		&cli.IntFlag{Name: "rescue", Usage: "for a .dag: continue from its rescue file `N` (default: the newest)"},
+		&cli.BoolFlag{Name: "no-rescue", Usage: "for a .dag: start again, ignoring rescue files"},
 	}
 }
 
@@ -32,7 +32,8 @@ func (v runVerbs) applyRescue(c *cli.Context, n *api.NewRun, w *workflow.Workflo
 	file := n.WorkflowName
 	if word, _ := formats.Of(file); word != "dagman" {
 		if c.IsSet("rescue") || c.IsSet("no-rescue") {
-			return corral.ErrorAt(corral.Invalid, "--rescue", "%s is not a .dag, which alone has rescue files", file)
+			return corral.ErrorAt(corral.Invalid, "--rescue",
+				"%s is not a .dag: other files have no rescue files", file)
 		}
 		return nil
 	}
@@ -47,18 +48,18 @@ func (v runVerbs) applyRescue(c *cli.Context, n *api.NewRun, w *workflow.Workflo
 	name := dagman.RescueName(file, number)
 	if c.Bool("auto") || c.Bool("changed") {
 		return corral.ErrorAt(corral.Invalid, "--no-rescue",
-			"missing: %s says what is done; --auto and --changed are for the whole workflow", name)
+			"missing: %s lists completed nodes; --auto and --changed are for the whole workflow", name)
 	}
 	r, err := readRescue(c.Context, name)
 	if err != nil {
 		return err
 	}
 	for _, unknown := range r.Mark(w) {
-		v.say("corral: warning: %s: DONE: %s is no node that can be done; it is ignored", name,
+		v.say("corral: warning: %s: DONE: %s is not a node that can be done; it is ignored", name,
 			workflow.Printable(unknown))
 	}
 	n.DoneDir = r.Data
-	v.say("%s: %d node(s) are done; --no-rescue begins anew", name, len(r.Done))
+	v.say("%s: %d node(s) are done; --no-rescue starts again", name, len(r.Done))
 	return nil
 }
 
@@ -66,11 +67,11 @@ func (v runVerbs) applyRescue(c *cli.Context, n *api.NewRun, w *workflow.Workflo
 func rescueNumber(c *cli.Context, dag string) (last int, err error) {
 	switch n := c.Int("rescue"); {
 	case c.Bool("no-rescue") && c.IsSet("rescue"):
-		return 0, corral.ErrorAt(corral.Invalid, "--rescue", "goes without --no-rescue")
+		return 0, corral.ErrorAt(corral.Invalid, "--rescue", "cannot be used with --no-rescue")
 	case c.Bool("no-rescue"):
 		return 0, nil
 	case c.IsSet("rescue") && (n < 1 || n > dagman.MaxRescue):
-		return 0, corral.ErrorAt(corral.Invalid, "--rescue", "%d is not 1 to %d", n, dagman.MaxRescue)
+		return 0, corral.ErrorAt(corral.Invalid, "--rescue", "%d is not between 1 and %d", n, dagman.MaxRescue)
 	case c.IsSet("rescue"):
 		return n, nil
 	}

@@ -34,15 +34,15 @@ func (v runVerbs) submitCommand() *cli.Command {
 			&cli.StringFlag{Name: "array", Usage: "a task for each of `NUMBERS`, such as 1-1000, 0-100:10 or 3,7-9; " +
 				"with --each-line, for these lines only"},
 			&cli.StringFlag{Name: "each-line", Usage: "a task for each line of `FILE`, numbered from 1; -: of stdin"},
-			&cli.StringFlag{Name: "name", Usage: "call it `NAME` (default: as the program)"},
+			&cli.StringFlag{Name: "name", Usage: "call it `NAME` (default: the program's name)"},
 			&cli.StringSliceFlag{Name: "env", Usage: "set `K=V` in the tasks' environment; may be repeated",
 				Action: func(_ *cli.Context, pairs []string) error {
 					_, err := parseLabels("--env", pairs)
 					return err
 				}},
-			&cli.StringFlag{Name: "cwd", Usage: "run in `DIR` of the workers' machines (default: the present folder)"},
+			&cli.StringFlag{Name: "cwd", Usage: "run in `DIR` of the workers' machines (default: the current folder)"},
 			&cli.BoolFlag{Name: "own-dir", Usage: "run each task in a new folder of its own, below that of the run"},
-			&cli.StringSliceFlag{Name: "in", Usage: "bring `FILE` to each task's own folder; may be repeated"},
+			&cli.StringSliceFlag{Name: "in", Usage: "copy `FILE` to each task's own folder; may be repeated"},
 			&cli.StringSliceFlag{Name: "out", Usage: "keep `FILE` of the task's own folder; may be repeated"},
 			&cli.StringFlag{Name: "stdin", Usage: "read the tasks' stdin from `FILE`"},
 			&cli.StringFlag{Name: "stdout", Usage: "write stdout to `FILE` (default: for `corral runs log` to show)"},
@@ -50,7 +50,7 @@ func (v runVerbs) submitCommand() *cli.Command {
 			&cli.IntFlag{Name: "cpus", Value: 1, Usage: "`N` cpus for each task"},
 			&cli.StringFlag{Name: "memory", Usage: "`SIZE` of memory for each task, such as 4GiB"},
 			&cli.IntFlag{Name: "gpus", Usage: "`N` gpus for each task"},
-			&cli.DurationFlag{Name: "time", Usage: "a task takes `D` at most: only workers that stay so long get it, " +
+			&cli.DurationFlag{Name: "time", Usage: "a task takes `D` at most: only workers that stay as long get it, " +
 				"and it is killed after that"},
 			clusterFlag(), waitFlag("every task is over; the exit code tells"),
 			progressFlag("wait, and "),
@@ -159,7 +159,7 @@ func roundDown(n int) int {
 func commandOf(c *cli.Context) (array.Command, error) {
 	from, err := os.Getwd()
 	if err != nil {
-		return array.Command{}, corral.Errorf(corral.Failed, "the present folder: %w", err)
+		return array.Command{}, corral.Errorf(corral.Failed, "the current folder: %w", err)
 	}
 	env, _ := parseLabels("", c.StringSlice("env")) // its flag has checked them
 	a := array.Command{
@@ -179,7 +179,7 @@ func commandOf(c *cli.Context) (array.Command, error) {
 	case c.IsSet("time") && a.Time <= 0:
 		return a, corral.ErrorAt(corral.Invalid, "--time", "%s is not a positive duration", a.Time)
 	case c.Bool("own-dir") && c.IsSet("cwd"):
-		return a, corral.ErrorAt(corral.Invalid, "--own-dir", "goes without --cwd")
+		return a, corral.ErrorAt(corral.Invalid, "--own-dir", "cannot be used with --cwd")
 	}
 	if own := c.Bool("own-dir") || len(a.Inputs)+len(a.Outputs) > 0; !own || c.IsSet("cwd") {
 		a.Dir = filepath.Join(from, c.String("cwd"))
@@ -267,7 +267,7 @@ func clusteringFlag(more string) cli.Flag {
 	return &cli.StringFlag{Name: "clustering", Value: "none",
 		Usage: "`HOW` tasks become jobs: none (one each), horizontal=N (those of a level in at most N), " +
 			"runtime=D (those of a level in jobs of about D), label (those of a label), vertical (chains), " +
-			"or auto (what promises the shortest makespan on the workers there)" + more}
+			"or auto (the shortest predicted makespan on the present workers)" + more}
 }
 
 // runFlags returns the options of all runs.
@@ -278,11 +278,11 @@ func runFlags() []cli.Flag {
 			Usage: "do not run a task again that ends with one of these exit `STATUSES`, as in 3,64, unless " +
 				"the task says otherwise"},
 		&cli.IntFlag{Name: "crash-limit", Value: 5,
-			Usage: "a task fails that ran on `N` workers when they were lost; 0: none does"},
-		&cli.IntFlag{Name: "priority", Usage: "add `N` to the priorities of its tasks: of all runs of a cluster, " +
-			"what has the largest starts first"},
+			Usage: "fail a task that ran on `N` workers when they were lost; 0: never"},
+		&cli.IntFlag{Name: "priority", Usage: "add `N` to the priorities of its tasks: the ready task with the " +
+			"largest in a cluster starts first"},
 		&cli.DurationFlag{Name: "stall", Value: 5 * time.Minute,
-			Usage: "end with exit code 3 when nothing could take what is ready for `D`"},
+			Usage: "end with exit code 3 when no worker could take the ready tasks for `D`"},
 		&cli.DurationFlag{Name: "default-runtime", Value: time.Minute,
 			Usage: "assume `D` for a task without an estimate; with --auto only if it is given"},
 		&cli.BoolFlag{Name: "keep-tasks",
@@ -290,7 +290,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "trace", Usage: "watch what tasks use, `HOW`: processes (their starts and ends), or io " +
 			"(also what they read and write, which slows that down); see `corral profile trace`"},
 		&cli.BoolFlag{Name: "stream",
-			Usage: "on a cluster of kind condor: have worker jobs take the tasks, instead of an HTCondor job for each"},
+			Usage: "on a cluster of kind condor: run tasks in worker jobs, instead of an HTCondor job for each"},
 		&cli.StringFlag{Name: "dir", Usage: "run directory `DIR` on corrald's host; must not exist or be empty " +
 			"(default: below the XDG data directory)"},
 	}

@@ -45,9 +45,10 @@ func (v runVerbs) command() *cli.Command {
 				Usage: "`FILE` of the task's last attempt: stdout, stderr, record.json or, if it was traced, " +
 					"trace.json; or what its scripts printed: pre or post"},
 				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
-					Usage: "go on until the task's attempt is over; without a TASK all of them, until the run is"}),
+					Usage: "continue until the task's attempt is over; without TASK all tasks, until the run is over"}),
 			runs.several("remove",
-				v.remove, &cli.BoolFlag{Name: "purge", Usage: "delete their directories, results too"}, filterFlag()),
+				v.remove, &cli.BoolFlag{Name: "purge", Usage: "delete their directories with the results"},
+				filterFlag()),
 			v.cleanCommand(),
 		},
 	}
@@ -121,7 +122,7 @@ func (v runVerbs) remove(c *cli.Context, cl *api.Client, which choice[corral.Run
 func (v runVerbs) cancel(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	if c.NArg() > 1 {
 		if c.Bool("wait") {
-			return corral.ErrorAt(corral.Invalid, "--wait", "goes without TASK: the run goes on")
+			return corral.ErrorAt(corral.Invalid, "--wait", "cannot be used with TASK: the run continues")
 		}
 		r, err := cl.CancelTasks(c.Context, id, c.Args().Tail()...)
 		if err != nil {
@@ -144,7 +145,7 @@ func (v runVerbs) cancel(c *cli.Context, cl *api.Client, id corral.RunID) error 
 // retry has failed tasks run again.
 func (v runVerbs) retry(c *cli.Context, cl *api.Client, id corral.RunID) error {
 	if c.NArg() < 2 {
-		return corral.Errorf(corral.Invalid, "want the ids of tasks behind %d; `corral runs tasks %d --state failed` "+
+		return corral.Errorf(corral.Invalid, "want the ids of tasks after %d; `corral runs tasks %d --state failed` "+
 			"lists those that failed, `corral runs resume %d` retries all of them", id, id, id)
 	}
 	r, err := cl.RetryTasks(c.Context, id, c.Args().Tail()...)
@@ -282,7 +283,7 @@ func (v runVerbs) printReport(r corral.RunReport, whole bool) {
 var runTable = listing[corral.Run]{
 	owner: func(r corral.Run) string { return r.Owner },
 	id:    func(r corral.Run) string { return strconv.FormatInt(int64(r.ID), 10) },
-	none:  "no runs; begin one with `corral run WORKFLOW`",
+	none:  "no runs; start one with `corral run WORKFLOW`",
 	columns: []column[corral.Run]{
 		{"id", func(r corral.Run) any { return r.ID }},
 		{"workflow", func(r corral.Run) any { return workflow.Printable(r.Workflow) }},

@@ -30,7 +30,7 @@ func (v runVerbs) listCommand() *cli.Command {
 		Name: "list",
 		Flags: []cli.Flag{allFlag(), ownerFlag(), filterFlag(), clusterFlag(), runStateFlag(),
 			&cli.IntFlag{Name: "last", Usage: "only the last `N`"},
-			&cli.BoolFlag{Name: "disk", Usage: "and what their directories take on corrald's disk"}},
+			&cli.BoolFlag{Name: "disk", Usage: "and the size of their directories on corrald's disk"}},
 		Action: v.list,
 	}
 }
@@ -93,7 +93,7 @@ func (v runVerbs) cleanCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.DurationFlag{Name: "older-than", Usage: "those that ended more than `D` ago; 0s: all that are over"},
 			runStateFlag(), clusterFlag(), filterFlag(),
-			&cli.BoolFlag{Name: "purge", Usage: "delete their directories, results too"},
+			&cli.BoolFlag{Name: "purge", Usage: "delete their directories with the results"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "only list them"},
 		},
 		Action: v.clean,
@@ -104,7 +104,7 @@ func (v runVerbs) cleanCommand() *cli.Command {
 func (v runVerbs) clean(c *cli.Context) error {
 	age := c.Duration("older-than")
 	if !c.IsSet("older-than") || age < 0 {
-		return corral.ErrorAt(corral.Invalid, "--older-than", "say how long ago runs must have ended, such as 720h")
+		return corral.ErrorAt(corral.Invalid, "--older-than", "is missing: name the minimum age, such as 720h")
 	}
 	cl, err := connect(c)
 	if err != nil {
@@ -137,6 +137,6 @@ func (v runVerbs) clean(c *cli.Context) error {
 // cleanTable is runTable with its own text for an empty list.
 func cleanTable() listing[corral.Run] {
 	l := runTable
-	l.none = "no run that is over is so old"
+	l.none = "no finished run is that old"
 	return l
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/corral-pilot/corral/gridsite/gridsitetest"
 )
 
-// TestSiteScripts plays testdata/sites/*.txtar, which are about real sites. In addition to what TestScripts has,
-// $HTCONDOR is a real one, $PEERS has the programs of scripts/peers, and there is the command
+// TestSiteScripts runs testdata/sites/*.txtar, which use real sites. In addition to those of TestScripts, $HTCONDOR is
+// a real one, $PEERS has the programs of scripts/peers, and there are the commands
 //
 //	web FOLDER               serve a folder, at the URL $WEB
 //	sshd start|stop          a site behind ssh, whose contact is $SSHD; the key of its user is in $HOME/.ssh,

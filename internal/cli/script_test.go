@@ -25,9 +25,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestScripts plays testdata/script/*.txtar: what people and scripts type, and what they get. Each script
-// has a set-up of its own; the workflows of testdata/workflows are in its directory, and $HTCONDOR is a real one.
-// Beside testscript's own commands there are:
+// TestScripts runs testdata/script/*.txtar: command lines of people and scripts, and their results. Each script has its
+// own set-up; the workflows of testdata/workflows are in its directory, and $HTCONDOR is a real one. In addition to
+// testscript's own commands there are:
 //
 //	[!] corral ARGS…         run the client; it must end with exit code 0, or with !, with another
 //	exits CODE PROGRAM ARGS… run a program, which must end with exactly this exit code
@@ -43,10 +43,10 @@ import (
 //	certificate CERT KEY     make a certificate of localhost that is its own authority, in two files
 //	front                    put the URL of the central corrald that was started last into $CENTRAL
 //
-// The condition [root] says who plays.
+// The condition [root] tells whether root runs the test.
 func TestScripts(t *testing.T) { testscript.Run(t, scripts(t, "testdata/script")) }
 
-// scripts says how those of a folder are played.
+// scripts returns the parameters for the scripts of a folder.
 func scripts(t *testing.T, folder string) testscript.Params {
 	bin, err := programs.Plain() // internal/e2e has the race detector in corrald
 	if err != nil {
@@ -79,7 +79,7 @@ func scripts(t *testing.T, folder string) testscript.Params {
 	}
 }
 
-// setUpScript gives a script directories of its own, below a short name: a socket's path must be short.
+// setUpScript gives a script its own directories, below a short name: a socket's path must be short.
 func setUpScript(e *testscript.Env, bin string) error {
 	dir, err := os.MkdirTemp("", "c")
 	if err != nil {
@@ -92,7 +92,7 @@ func setUpScript(e *testscript.Env, bin string) error {
 	for name, value := range map[string]string{
 		"EXAMPLE": example, "EXAMPLES": filepath.Dir(filepath.Dir(example)), "LATER": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339),
 		"PATH": bin + ":" + os.Getenv("PATH"), "HOME": dir, "DIR": dir, "TERM": "dumb",
-		"CORRALD_LEASE":  "5m", // workers keep their tasks through whatever a busy machine does
+		"CORRALD_LEASE":  "5m", // workers keep their tasks even on a busy machine
 		"XDG_STATE_HOME": dir + "/state", "XDG_CACHE_HOME": dir + "/cache", "XDG_DATA_HOME": dir + "/data", "XDG_RUNTIME_DIR": dir + "/run",
 	} {
 		e.Setenv(name, value)
@@ -101,7 +101,7 @@ func setUpScript(e *testscript.Env, bin string) error {
 	return os.CopyFS(e.WorkDir, os.DirFS("testdata/workflows"))
 }
 
-// leave ends what a script left, and fails it for a process that is left after that.
+// leave ends the processes of a script, and fails the script for any that is left after that.
 func leave(e *testscript.Env, bin, dir string) {
 	defer os.RemoveAll(dir)
 	if _, err := os.Stat(dir + "/state"); err == nil {
@@ -115,7 +115,7 @@ func leave(e *testscript.Env, bin, dir string) {
 	defer tick.Stop()
 	left := processes(dir)
 	for until := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(until); left = processes(dir) {
-		<-tick.C // one that was killed may be there for a moment more
+		<-tick.C // a killed process may remain for a moment
 	}
 	if len(left) > 0 {
 		for pid := range left {
@@ -150,11 +150,11 @@ func corralCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// untilCmd runs corral until what it prints matches: what is told to several is told to one of them first.
+// untilCmd runs corral until its output matches: news reach several readers one after the other.
 func untilCmd(ts *testscript.TestScript, args []string) {
 	want := regexp.MustCompile("(?m)" + args[0])
 	until := time.Now().Add(5 * time.Minute)
-	// To start a program costs more than it asks: many that wait so would keep a machine busy with nothing else.
+	// Starting a program costs more than its request: many such waits would keep a machine busy.
 	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, time.Second) {
 		corralCmd(ts, false, args[1:])
 		if want.MatchString(output(ts)) {
@@ -244,7 +244,7 @@ func snakeCmd(ts *testscript.TestScript) {
 	walk(document(ts))
 }
 
-// requestCmd is what a client without a library would send.
+// requestCmd sends a raw request, like a client without a library.
 func requestCmd(ts *testscript.TestScript, args []string) {
 	conn, err := net.Dial("unix", ts.Getenv("XDG_RUNTIME_DIR")+"/corral/corrald.sock")
 	ts.Check(err)
@@ -262,7 +262,7 @@ func requestCmd(ts *testscript.TestScript, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d %s %s\n", resp.StatusCode, resp.Header.Get("Content-Type"), body)
 }
 
-// world is what corrald has, deleted things too, and which files there are outside its state.
+// world returns corrald's objects, deleted ones too, and the files outside its state.
 func world(ts *testscript.TestScript) string {
 	var b strings.Builder
 	for _, noun := range []string{"site", "cluster", "glidein", "runs"} {
@@ -278,8 +278,8 @@ func world(ts *testscript.TestScript) string {
 	return b.String()
 }
 
-// rememberCmd waits until all that was begun before has settled: corrald counts a run's tasks a little later than they
-// begin, say.
+// rememberCmd waits until earlier activity has settled: for example, corrald counts a run's tasks a little after they
+// start.
 func rememberCmd(ts *testscript.TestScript) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -304,7 +304,7 @@ func unchangedCmd(ts *testscript.TestScript) {
 func aliveCmd(ts *testscript.TestScript, neg bool, args []string) {
 	pid, err := strconv.Atoi(ts.Getenv(args[0]))
 	ts.Check(err)
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // of one whose end nobody has noticed yet, too
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // also of a zombie
 	if alive := err == nil && !strings.Contains(string(stat), ") Z "); alive == neg {
 		ts.Fatalf("process %d: alive is %v", pid, alive)
 	}

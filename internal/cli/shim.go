@@ -109,7 +109,7 @@ func openRunOf(c *cli.Context, cl *api.Client, f slurm.Folder) (corral.Run, erro
 		}, f.Key)
 	}
 	run, err := cl.Run(c.Context, f.Run)
-	if corral.KindOf(err) == corral.NotFound || err == nil && !f.Has(run) { // `corral down` deletes the runs of a corrald
+	if corral.KindOf(err) == corral.NotFound || err == nil && !f.Has(run) { // `corral down` has deleted it
 		return run, f.Gone()
 	}
 	// A run that is over accepts no jobs any more. Its folder is not silently given another run, since the numbers of
@@ -174,7 +174,7 @@ func shimProgram() (string, error) {
 	}
 	program := filepath.Join(filepath.Dir(self), "corral-slurm")
 	if _, err := os.Stat(program); err != nil {
-		return "", corral.ErrorAt(corral.Unsatisfiable, program, "the program that belongs beside %s is missing: "+
+		return "", corral.ErrorAt(corral.Unsatisfiable, program, "the program is missing beside %s: "+
 			"install both from the same build", self)
 	}
 	return program, nil

@@ -31,18 +31,20 @@ func (v planVerbs) simulateCommand() *cli.Command {
 	return &cli.Command{
 		Name: "simulate", Category: workflows,
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "runs", Value: 1000, Usage: "play `N` outcomes; of one alone, print its record"},
+			&cli.IntFlag{Name: "runs", Value: 1000, Usage: "simulate `N` outcomes; for 1, print its record"},
 			errorFlag(),
-			&cli.Float64Flag{Name: "waits", Value: 1, Usage: "make all waits in queues `X` times as long"},
-			&cli.StringFlag{Name: "background", Usage: "do not draw waits: let pilots wait among the jobs of `WHAT`, " +
+			&cli.Float64Flag{Name: "waits", Value: 1, Usage: "multiply all waits in queues by `X`"},
+			&cli.StringFlag{Name: "background", Usage: "do not draw waits: simulate pilots among the jobs of `WHAT`, " +
 				"a trace in SWF, or lublin:LOAD"},
 			&cli.StringFlag{Name: "queue-policy", Usage: "serve that queue by `POLICY`: fcfs, easy or conservative " +
 				"(default: easy)"},
 			&cli.IntFlag{Name: "cpus", Usage: "give the machine with that queue `N` cpus (default: as the trace's " +
 				"header says)"},
-			&cli.DurationFlag{Name: "deadline", Usage: "count what ends within `D` (default: the plan's deadline)"},
-			&cli.StringFlag{Name: "budget", Usage: "count what costs at most `AMOUNT` (default: the plan's budget)"},
-			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "begin what is drawn at random with `N`"},
+			&cli.DurationFlag{Name: "deadline",
+				Usage: "count outcomes that end within `D` (default: the plan's deadline)"},
+			&cli.StringFlag{Name: "budget",
+				Usage: "count outcomes that cost at most `AMOUNT` (default: the plan's budget)"},
+			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
 			scheduleInFlag(),
 		},
 		Action: v.simulate,
@@ -70,7 +72,7 @@ func (v planVerbs) simulate(c *cli.Context) error {
 	}
 	document := read.document
 	if read.nearest {
-		v.say("the plan's goal is out of reach: the nearest that is possible is simulated")
+		v.say("the plan's goal is out of reach: the nearest feasible plan is simulated")
 	}
 	w, err := v.readWorkflow(c.Context, c.Args().Get(1), false)
 	if err != nil {
@@ -135,8 +137,8 @@ func modelOf(document *plan.Plan, w *workflow.Workflow, law string) (m montecarl
 	m.Problem = document.Assumed.Problem(work)
 	for i, q := range document.Pilots {
 		if m.Site(q.Site, q.Queue) == nil {
-			return m, corral.ErrorAt(corral.Invalid, "plan", "pilot %d is for site %s, of which it says nothing",
-				i, q.Site)
+			return m, corral.ErrorAt(corral.Invalid, "plan",
+				"pilot %d is for site %s, about which it has no assumptions", i, q.Site)
 		}
 	}
 	return m, nil
@@ -194,7 +196,7 @@ func (v planVerbs) showSummary(s montecarlo.Summary, goal plan.Goal) error {
 		return v.encode(s)
 	}
 	percent := func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
-	fmt.Fprintf(v.out, "%d outcomes; every task was done in %s of them\n", s.Runs, percent(s.Finished))
+	fmt.Fprintf(v.out, "%d outcomes; all tasks completed in %s of them\n", s.Runs, percent(s.Finished))
 	t := newTable(table.Row{"", "LEAST", "10 %", "MEDIAN", "90 %", "MOST"})
 	t.AppendRow(table.Row{"makespan", brief(s.Makespan.Least), brief(s.Makespan.P10), brief(s.Makespan.Median),
 		brief(s.Makespan.P90), brief(s.Makespan.Most)})

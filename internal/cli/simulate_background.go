@@ -32,7 +32,7 @@ func (v planVerbs) readBackground(c *cli.Context, document *plan.Plan) (*monteca
 	if what == "" {
 		for _, flag := range []string{"queue-policy", "cpus"} {
 			if c.IsSet(flag) {
-				return nil, corral.ErrorAt(corral.Invalid, "--"+flag, "it is about the queue of --background")
+				return nil, corral.ErrorAt(corral.Invalid, "--"+flag, "requires --background")
 			}
 		}
 		return nil, nil
@@ -43,8 +43,8 @@ func (v planVerbs) readBackground(c *cli.Context, document *plan.Plan) (*monteca
 	}
 	switch {
 	case c.IsSet("waits"):
-		return nil, corral.ErrorAt(corral.Invalid, "--waits", "with --background waits are not drawn, and cannot be "+
-			"multiplied")
+		return nil, corral.ErrorAt(corral.Invalid, "--waits", "cannot be used with --background, which simulates the "+
+			"queue")
 	case !m.Policy.Valid():
 		return nil, corral.ErrorAt(corral.Invalid, "--queue-policy", "%.40q is none of fcfs, easy and conservative",
 			m.Policy)
@@ -59,7 +59,7 @@ func (v planVerbs) readBackground(c *cli.Context, document *plan.Plan) (*monteca
 	held = slices.DeleteFunc(held, func(h queue.Held) bool { return h.Start < 0 })
 	if len(held) == 0 {
 		return nil, corral.ErrorAt(corral.Invalid, what,
-			"each of its %d jobs asks for more than a machine of %d cpus has", len(trace.Jobs), m.Processors)
+			"each of its %d jobs requests more than the %d cpus of the machine", len(trace.Jobs), m.Processors)
 	}
 	for i, q := range document.Pilots {
 		if n := q.Hosts * q.CPUs; n > m.Processors {
@@ -85,7 +85,7 @@ func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trac
 				"%.40q is not a load above 0, of at most %d, such as 0.7", text, maxLoad)
 		case m.Processors == 0:
 			return nil, corral.ErrorAt(corral.Invalid, "--cpus",
-				"it says for how many cpus jobs are drawn, and is missing")
+				"is missing: name the number of cpus to draw jobs for")
 		}
 		return &workload.Trace{Jobs: workload.Draw(modelledJobs, m.Processors, load, c.Uint64("seed"))}, nil
 	}
@@ -102,7 +102,7 @@ func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trac
 		n, ok := trace.Header.Machine()
 		if !ok || n > maxMachine {
 			return nil, corral.ErrorAt(corral.Invalid, "--cpus",
-				"it is missing, and %s does not say how many cpus its machine had", what)
+				"is missing, and %s does not name the number of cpus of its machine", what)
 		}
 		m.Processors = n
 	}
@@ -112,13 +112,13 @@ func backgroundOf(c *cli.Context, what string, m *queue.Machine) (*workload.Trac
 // tellBackground prints a summary of the jobs among which pilots wait, and of the jobs that were left out.
 func (v planVerbs) tellBackground(m queue.Machine, trace *workload.Trace, held []queue.Held) {
 	if trace.LeftOut > 0 {
-		v.say("jobs left out because their processors or runtimes are not known: %d", trace.LeftOut)
+		v.say("jobs left out because their processors or runtimes are unknown: %d", trace.LeftOut)
 	}
 	if refused := len(trace.Jobs) - len(held); refused > 0 {
-		v.say("jobs left out because they ask for more than the machine has: %d", refused)
+		v.say("jobs left out because they request more than the machine has: %d", refused)
 	}
 	if trace.Exact > 0 {
-		v.say("jobs that request what they ran, because the trace does not say more: %d", trace.Exact)
+		v.say("jobs whose request is their runtime, because the trace has no other: %d", trace.Exact)
 	}
 	var mean float64 // the sum of many long waits overflows a Duration
 	jobs := make([]queue.Job, len(held))

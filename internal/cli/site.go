@@ -55,7 +55,7 @@ func (v siteVerbs) command() *cli.Command {
 			v.orphansCommand(),
 			sites.verb("remove",
 				v.remove,
-				&cli.BoolFlag{Name: "force", Usage: "forget it at once, whatever it still keeps"},
+				&cli.BoolFlag{Name: "force", Usage: "forget it at once, whatever remains there"},
 				waitFlag("it is DELETED"), timeoutFlag()),
 		},
 	}
@@ -98,13 +98,13 @@ func (v siteVerbs) remove(c *cli.Context, cl *api.Client, ref string) error {
 		return err
 	}
 	if c.Bool("force") {
-		v.say("site %s is forgotten; what is below %s there stays", s.Name, s.Root)
+		v.say("site %s is forgotten; its files below %s stay", s.Name, s.Root)
 	}
 	if c.Bool("wait") && s.State != corral.SiteDeleted {
 		name := s.Name
 		if s, err = awaitSite(c, cl, s, corral.SiteDeleted); err != nil {
 			if corral.KindOf(err) != corral.Failed {
-				v.say("the removal of site %s goes on: see `corral site show %s`", name, name)
+				v.say("the removal of site %s continues: see `corral site show %s`", name, name)
 			}
 			return err
 		}

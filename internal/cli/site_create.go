@@ -35,7 +35,7 @@ func (v siteVerbs) createCommand() *cli.Command {
 			&cli.StringFlag{Name: "batch", Usage: "the batch `SYSTEM` for pilots: " + batchHelp()},
 			&cli.StringFlag{Name: "head-batch", Usage: "the batch `SYSTEM` for setup and cleanup (default: " +
 				corral.ForkBatch + ", on the head node)"},
-			&cli.StringFlag{Name: "root", Usage: "`DIR` there that is ours alone " +
+			&cli.StringFlag{Name: "root", Usage: "`DIR` there, which only Corral uses " +
 				"(default: one that corrald chooses, through ssh $HOME/.corral-NAME)"},
 			acceptHostKeyFlag(),
 			waitFlag("it is READY"), timeoutFlag(), keyFlag(),
@@ -51,12 +51,12 @@ func siteFlags() []cli.Flag {
 			Usage: "let at most `N` attempts wait in its batch system at once (default: 0, no limit)"},
 		&cli.IntFlag{Name: "max-running", Usage: "let at most `N` attempts wait or run (default: 0, no limit)"},
 		&cli.StringFlag{Name: "price",
-			Usage: "what holding costs, `AMOUNT/PER`, such as 0.04USD/cpu-hour or 0.68USD/host-hour " +
+			Usage: "the price of held processors, `AMOUNT/PER`, such as 0.04USD/cpu-hour or 0.68USD/host-hour " +
 				"(default: 1ch/cpu-hour)"},
 		&cli.StringFlag{Name: "billing",
-			Usage: "bill each begun `PERIOD`, 1h, 1m or 1s, or 10m-minimum (default: the time that is held)"},
+			Usage: "bill each started `PERIOD`, 1h, 1m or 1s, or 10m-minimum (default: the exact time)"},
 		&cli.StringFlag{Name: "allocation",
-			Usage: "`AMOUNT` that all pilots there may cost, such as 5000ch (default: not limited)"})
+			Usage: "maximum `AMOUNT` for all pilots there, such as 5000ch (default: unlimited)"})
 }
 
 // batchFlags returns the flags for options of a batch system, which sites and glideins have.
@@ -68,7 +68,7 @@ func batchFlags() []cli.Flag {
 		&cli.StringFlag{Name: "constraint",
 			Usage: "only nodes with these `FEATURES`, as the batch system writes them" + nativeNames("constraint")},
 		&cli.StringSliceFlag{Name: "site-opt",
-			Usage: "`LINE` for the batch system, as it is; may be repeated" + nativeNames("site_options")},
+			Usage: "literal `LINE` for the batch system; may be repeated" + nativeNames("site_options")},
 	}
 }
 
@@ -117,7 +117,7 @@ func (v siteVerbs) create(c *cli.Context) error {
 		var who person
 		defer who.close()
 		if who.open() != nil { // without an answer the site would count a failed login
-			v.say("on a terminal this command asks what the site wants to know")
+			v.say("run this command on a terminal to answer the site's questions")
 		} else if err = cl.Login(c.Context, api.NewLogin{Contact: n.Contact}, who.ask); err == nil {
 			s, err = cl.CreateSite(c.Context, n, c.String("key"))
 		}
@@ -163,7 +163,7 @@ func newSite(c *cli.Context, stdin io.Reader) (api.NewSite, error) {
 		return n, nil
 	}
 	if !reflect.DeepEqual(n, api.NewSite{}) || c.NArg() > 0 {
-		return n, corral.ErrorAt(corral.Invalid, "-f", "goes without NAME and flags that say what is in the file")
+		return n, corral.ErrorAt(corral.Invalid, "-f", "cannot be used with NAME or flags for contents of the file")
 	}
 	b, err := readAll(c.Context, file, stdin, maxSiteFile)
 	if err != nil {
@@ -221,7 +221,7 @@ func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
 	for _, t := range lexer.Tokenize(string(b)) { // a few nested aliases expand to more than memory holds
 		if t.Type == token.AliasType {
 			return nil, corral.ErrorAt(corral.Invalid, name,
-				"[%d:%d] an alias is not read here: write out what it stands for", t.Position.Line, t.Position.Column)
+				"[%d:%d] aliases are not supported: write out the value", t.Position.Line, t.Position.Column)
 		}
 	}
 	documents := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict(), yaml.UseJSONUnmarshaler())
@@ -229,7 +229,7 @@ func parseYAML(name string, b []byte, into any, what string) ([]byte, error) {
 		return nil, corral.ErrorAt(corral.Invalid, name, "%s", yamlProblem(err))
 	}
 	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, corral.ErrorAt(corral.Invalid, name, "holds more than one %s", what)
+		return nil, corral.ErrorAt(corral.Invalid, name, "contains more than one %s", what)
 	}
 	return b, nil
 }

@@ -30,7 +30,7 @@ func (v siteVerbs) loginCommand() *cli.Command {
 // acceptHostKeyFlag is for the first contact with a host. Without it, a key that is not in known_hosts is refused.
 func acceptHostKeyFlag() *cli.BoolFlag {
 	return &cli.BoolFlag{Name: "accept-host-key",
-		Usage: "trust the key of a host that is not known yet, and write it into known_hosts"}
+		Usage: "trust the key of an unknown host, and write it into known_hosts"}
 }
 
 // login has corrald log in and asks the person the site's questions.
@@ -62,8 +62,8 @@ func (p *person) open() error {
 	}
 	file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return corral.ErrorAt(corral.Forbidden, "login", "there is no terminal to ask on: "+
-			"give the command in one, or start corrald with an ssh agent that has the key")
+		return corral.ErrorAt(corral.Forbidden, "login", "there is no terminal for questions: "+
+			"run the command on one, or start corrald with an ssh agent that has the key")
 	}
 	p.file, p.lines = file, bufio.NewReader(file)
 	return nil

@@ -39,7 +39,7 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// hear reads what the program shows until it has shown text.
+// hear reads the program's output until it contains text.
 func hear(t *testing.T, person *os.File, text string) string {
 	t.Helper()
 	var heard strings.Builder
@@ -66,7 +66,7 @@ func TestAnswersAreReadFromTheTerminal(t *testing.T) {
 			fmt.Fprintln(program, "end")
 			told <- err
 		}()
-		hear(t, person, "Co[2Jde: ") // without what would clear the screen
+		hear(t, person, "Co[2Jde: ") // without the sequence that would clear the screen
 		until(t, func() bool { return echoes(t, program) == echo })
 		if _, err := person.WriteString("s3same\n"); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestAnswersAreReadFromTheTerminal(t *testing.T) {
 	}
 }
 
-// Who ends the input has said nothing, and is not waited for.
+// The end of input ends the question without an answer.
 func TestEndOfInputIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, echo := range []bool{false, true} {
@@ -102,7 +102,7 @@ func TestEndOfInputIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Who is interrupted at a secret has a terminal again that shows what is typed.
+// After an interrupt at a secret, the terminal echoes again.
 func TestInterruptLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	person, program := terminal(t)
@@ -122,7 +122,7 @@ func TestInterruptLeavesTheTerminalAsItWas(t *testing.T) {
 	if !echoes(t, program) {
 		t.Error("what is typed stays hidden")
 	}
-	if _, err := person.WriteString("\n"); err != nil { // ends the read that waits
+	if _, err := person.WriteString("\n"); err != nil { // ends the waiting read
 		t.Fatal(err)
 	}
 }

@@ -17,8 +17,8 @@ func (v siteVerbs) orphansCommand() *cli.Command {
 	return &cli.Command{
 		Name: "orphans",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "adopt", Usage: "record pilots that are alive as glideins, which work on"},
-			&cli.BoolFlag{Name: "cancel", Usage: "end the jobs, and remove what the site keeps of them"},
+			&cli.BoolFlag{Name: "adopt", Usage: "record live pilots as glideins, which continue to work"},
+			&cli.BoolFlag{Name: "cancel", Usage: "end the jobs, and remove their files at the site"},
 			&cli.StringFlag{Name: "cluster",
 				Usage: "with --adopt: `CLUSTER` that the pilots work for (default: default)"},
 		},
@@ -41,7 +41,7 @@ func (v siteVerbs) orphans(c *cli.Context) error {
 		return corral.Errorf(corral.Invalid, "want --adopt or --cancel for %s", in.Tags[0])
 	}
 	if in.Cluster != "" && in.Do != api.AdoptOrphans {
-		return corral.ErrorAt(corral.Invalid, "--cluster", "goes with --adopt")
+		return corral.ErrorAt(corral.Invalid, "--cluster", "requires --adopt")
 	}
 	cl, err := connect(c)
 	if err != nil {
@@ -85,7 +85,7 @@ type siteOrphan struct {
 
 var orphanTable = listing[siteOrphan]{
 	id:   func(o siteOrphan) string { return o.Tag },
-	none: "no orphans: corrald knows all that the sites have of ours",
+	none: "no orphans: corrald has a record of all jobs of ours at the sites",
 	columns: []column[siteOrphan]{
 		{"site", func(o siteOrphan) any { return o.Site }},
 		{"tag", func(o siteOrphan) any { return o.Tag }},

@@ -33,12 +33,12 @@ func (v slotVerbs) readQueue(c *cli.Context, cl *api.Client, ref string) (*queue
 	for _, j := range b.Running {
 		held += j.Processors
 	}
-	v.say("%s, queue %s: %d of %s in use; in line: %s; not counted: %s that wait for something else", ref, b.Queue,
+	v.say("%s, queue %s: %d of %s in use; in line: %s; not counted: %s that wait for other reasons", ref, b.Queue,
 		held, plural(b.Processors, "cpu"), plural(len(b.Waiting), "job"), plural(b.Ineligible, "job"))
 	if b.Hidden > 0 {
-		v.say("%s in use by jobs that are not shown: for how long nobody knows", plural(b.Hidden, "cpu"))
+		v.say("%s in use by hidden jobs, for an unknown time", plural(b.Hidden, "cpu"))
 	}
-	v.say("cpus are counted, not nodes and memory: a start may be later where they are scattered")
+	v.say("only cpus are counted, not nodes and memory: starts may be later if free cpus are scattered")
 	for _, note := range b.Notes {
 		v.say("%s", note)
 	}
@@ -107,10 +107,10 @@ func checkQueueLimits(c *cli.Context, cl *api.Client, ref string) error {
 	case err != nil:
 		return err
 	case most > 0 && c.Duration("walltime") > most:
-		return corral.ErrorAt(corral.Unsatisfiable, "--walltime", "%s is over %s, which queue %s allows",
+		return corral.ErrorAt(corral.Unsatisfiable, "--walltime", "%s exceeds %s, the limit of queue %s",
 			c.Duration("walltime"), most, limit.Name)
 	case limit.CPUs > 0 && c.Int("cpus") > limit.CPUs:
-		return corral.ErrorAt(corral.Unsatisfiable, "--cpus", "%d are over %d, which the largest node of queue %s has",
+		return corral.ErrorAt(corral.Unsatisfiable, "--cpus", "%d exceed %d, the cpus of the largest node of queue %s",
 			c.Int("cpus"), limit.CPUs, limit.Name)
 	}
 	return nil
@@ -131,11 +131,11 @@ func (v siteVerbs) priceCommand() *cli.Command {
 		hosts, cpus, length := c.Int("hosts"), c.Int("cpus"), c.Duration("walltime")
 		switch {
 		case hosts < 1 || cpus < 1 || hosts > math.MaxInt32/cpus:
-			return corral.ErrorAt(corral.Invalid, "--hosts", "%d hosts of %d cpus are no pilot", hosts, cpus)
+			return corral.ErrorAt(corral.Invalid, "--hosts", "%d hosts of %d cpus are not a valid pilot", hosts, cpus)
 		case length < time.Second:
 			return corral.ErrorAt(corral.Invalid, "--walltime", "%s is less than a second", length)
 		case c.IsSet("start") && c.IsSet("not-before"):
-			return corral.ErrorAt(corral.Invalid, "--not-before", "the start is given by --start")
+			return corral.ErrorAt(corral.Invalid, "--not-before", "cannot be used with --start")
 		}
 		start, err := fromNow("--start", c.String("start"), now)
 		if err != nil {
@@ -163,7 +163,7 @@ func (v siteVerbs) priceCommand() *cli.Command {
 			one, ok := site.At(q.Now()+start, length.Truncate(time.Second), hosts*cpus)
 			if !ok {
 				return corral.Errorf(corral.Unsatisfiable,
-					"jobs that run hold too many cpus then: without --start it is said when they do not")
+					"running jobs hold too many cpus at that time: leave --start out for possible times")
 			}
 			all = []slot.Slot{one}
 		} else if all = site.Some(q.Now()+from, length.Truncate(time.Second), hosts*cpus, maxQuotes); len(all) == 0 {

@@ -22,7 +22,7 @@ var siteFiles = []struct {
 	{"YAML", "name: here\ncontact: 'local:'\nbatch: fork\nroot: /srv\n", api.NewSite{Name: "here", Contact: "local:", Batch: "fork", Root: "/srv"}, ""},
 	{"JSON", `{"name": "here", "contact": "local:", "batch": "fork"}`, api.NewSite{Name: "here", Contact: "local:", Batch: "fork"}, ""},
 	{"comment", "# only\nname: here # yes\n", api.NewSite{Name: "here"}, ""},
-	{"empty", "", api.NewSite{}, ""}, // corrald says what is missing
+	{"empty", "", api.NewSite{}, ""}, // corrald reports missing fields
 	{"unknown field", "name: here\nwalltime: 1h\n", api.NewSite{}, `f: [2:1] unknown field "walltime"`},
 	{"field twice", "name: here\nname: there\n", api.NewSite{}, "f: [2:1] "},
 	{"a list for a name", "batch: fork\nname: [a, b]\n", api.NewSite{}, "f: [2:7] want text"},
@@ -38,7 +38,7 @@ var siteFiles = []struct {
 	{"a truth for a name", "queue: true\n", api.NewSite{}, "f: [1:8] want text: put it in quotes"},
 	{"nothing", "name: a\nmax_running:\n", api.NewSite{Name: "a"}, ""},
 	{"byte order mark", "\ufeffname: here\n", api.NewSite{Name: "here"}, ""},
-	{"two documents", "name: a\n---\nname: b\n", api.NewSite{}, "f: holds more than one site"},
+	{"two documents", "name: a\n---\nname: b\n", api.NewSite{}, "f: contains more than one site"},
 	{"a list", "- name: a\n", api.NewSite{}, "f: "},
 	{"junk", "\x00\xff{{{", api.NewSite{}, "f: "},
 }
@@ -69,7 +69,7 @@ func FuzzParseSite(f *testing.F) {
 	})
 }
 
-// An alias stands for what may stand for aliases: few lines for more than there is room for.
+// A few lines of nested aliases expand to more than memory holds.
 func TestSiteFilesHaveNoAliases(t *testing.T) {
 	t.Parallel()
 	text := "a: &a [x, x, x, x, x, x, x, x, x]\n"
@@ -77,7 +77,7 @@ func TestSiteFilesHaveNoAliases(t *testing.T) {
 		text += fmt.Sprintf("%c: &%[1]c [*%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c]\n", c, c-1)
 	}
 	_, err := parseSite("f", []byte(text+"site_options: *y\n"))
-	if want := "f: [2:8] an alias is not read here: write out what it stands for"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
+	if want := "f: [2:8] aliases are not supported: write out the value"; corral.KindOf(err) != corral.Invalid || err.Error() != want {
 		t.Errorf("parseSite = %v, want %s", err, want)
 	}
 }
@@ -99,7 +99,7 @@ func TestReadAll(t *testing.T) {
 	}
 }
 
-// Below a site stand the nodes that its next attempts avoid, for people only.
+// Tables show below a site the nodes that its next attempts avoid.
 func TestShowSite(t *testing.T) {
 	t.Parallel()
 	at := func(hour int) time.Time { return time.Date(2026, 1, 2, hour, 4, 0, 0, time.Local) }

@@ -57,7 +57,8 @@ func (v siteVerbs) waitCommand() *cli.Command {
 func (o startOdds) spans(by string, now time.Time) ([]time.Duration, error) {
 	switch {
 	case o.Hosts < 1 || o.CPUs < 1 || o.Hosts > math.MaxInt32/o.CPUs:
-		return nil, corral.ErrorAt(corral.Invalid, "--hosts", "%d hosts of %d cpus are no pilot", o.Hosts, o.CPUs)
+		return nil, corral.ErrorAt(corral.Invalid, "--hosts", "%d hosts of %d cpus are not a valid pilot", o.Hosts,
+			o.CPUs)
 	case o.Walltime <= 0:
 		return nil, corral.ErrorAt(corral.Invalid, "--walltime", "%s is not a positive time", o.Walltime)
 	case by == "":

@@ -42,14 +42,14 @@ func (v slotVerbs) command() *cli.Command {
 				Flags: append(offerFlags(),
 					&cli.StringFlag{Name: "tradeoff", Value: "0.5", Usage: "weigh cost by `A`, makespan by 1-A: 0 is " +
 						"the shortest makespan, 1 the least cost"},
-					&cli.BoolFlag{Name: "compare", Usage: "print what slots come to beside jobs, a pilot, and prices"},
+					&cli.BoolFlag{Name: "compare", Usage: "compare slots with jobs, a pilot, and prices"},
 					&cli.DurationFlag{Name: "job-overhead", Value: time.Second,
-						Usage: "with --compare: a job takes `D` beside its task"},
+						Usage: "with --compare: a job takes `D` in addition to its task"},
 					&cli.StringFlag{Name: "deadline", Usage: "end within `D`, such as 6h; a bare number is seconds"},
 					&cli.StringFlag{Name: "budget", Usage: "spend `AMOUNT` at most, such as 40SU"},
-					&cli.DurationFlag{Name: "transfer", Usage: "data takes `D` from one site to another"},
+					&cli.DurationFlag{Name: "transfer", Usage: "moving data from one site to another takes `D`"},
 					&cli.DurationFlag{Name: "default-runtime", Usage: "a task without an estimate takes `D`"},
-					&cli.IntFlag{Name: "population", Value: 100, Usage: "search with `N` choices at a time"},
+					&cli.IntFlag{Name: "population", Value: 100, Usage: "search with a population of `N`"},
 					&cli.IntFlag{Name: "generations", Value: 10, Usage: "search for `N` generations"}),
 				Action: v.plan,
 			},
@@ -60,18 +60,18 @@ func (v slotVerbs) command() *cli.Command {
 // offerFlags returns the flags that name the source of slots.
 func offerFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "slots", Usage: "the slots are those of `FILE`, in CSV; may be repeated"},
+		&cli.StringSliceFlag{Name: "slots", Usage: "use the slots of `FILE`, in CSV; may be repeated"},
 		&cli.StringSliceFlag{Name: "site",
-			Usage: "the slots are those that `SITE`'s queue has room for; may be repeated"},
-		&cli.StringFlag{Name: "queue", Usage: "of these sites look at queue `NAME` (default: each site's own)"},
-		&cli.StringFlag{Name: "background", Usage: "the slots are those of a simulated site among the jobs of " +
+			Usage: "use the free slots in `SITE`'s queue; may be repeated"},
+		&cli.StringFlag{Name: "queue", Usage: "look at queue `NAME` of these sites (default: each site's own)"},
+		&cli.StringFlag{Name: "background", Usage: "use the slots of a simulated site among the jobs of " +
 			"`WHAT`, a trace in SWF, or lublin:LOAD"},
 		&cli.StringFlag{Name: "queue-policy", Usage: "serve that queue by `POLICY`: fcfs, easy or conservative " +
 			"(default: conservative)"},
 		&cli.IntFlag{Name: "cpus", Usage: "give the machine with that queue `N` cpus (default: as the trace's header " +
 			"says)"},
-		&cli.DurationFlag{Name: "at", Value: 7 * 24 * time.Hour, Usage: "begin `D` after the first of those jobs came"},
-		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "begin what is drawn at random with `N`"},
+		&cli.DurationFlag{Name: "at", Value: 7 * 24 * time.Hour, Usage: "start `D` after the first of those jobs"},
+		&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "seed random numbers with `N`"},
 	}
 }
 
@@ -81,19 +81,19 @@ func (v slotVerbs) sources(c *cli.Context) (sources []slot.Source, queues []*que
 	switch {
 	case len(files)+len(live) == 0 && what == "":
 		return nil, nil, corral.Errorf(corral.Invalid,
-			"say whose slots: --site SITE, --slots FILE, or --background WHAT")
+			"name a source of slots: --site SITE, --slots FILE, or --background WHAT")
 	case len(files)+len(live) > 0 && what != "":
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--background", "the slots are those of --slots and --site")
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--background", "cannot be used with --slots or --site")
 	case what != "":
 		return v.simulatedSource(c, what)
 	}
 	for _, flag := range []string{"queue-policy", "cpus", "at"} {
 		if c.IsSet(flag) {
-			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "it is about the queue of --background")
+			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "requires --background")
 		}
 	}
 	if c.IsSet("queue") && len(live) == 0 {
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--queue", "it is about the queues of --site")
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--queue", "requires --site")
 	}
 	if sources, err = v.liveSources(c, live); err != nil {
 		return nil, nil, err
@@ -151,14 +151,14 @@ func (v slotVerbs) simulatedSource(c *cli.Context, what string) ([]slot.Source, 
 		return nil, nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not between 1 and %d", m.Processors,
 			maxMachine)
 	case at < 0:
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--at", "%s is before the first job came", at)
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--at", "%s is before the first job", at)
 	}
 	trace, err := backgroundOf(c, what, &m)
 	if err != nil {
 		return nil, nil, err
 	}
 	if last := trace.Jobs[len(trace.Jobs)-1].Submit; at > last {
-		return nil, nil, corral.ErrorAt(corral.Invalid, "--at", "the last job came after %s",
+		return nil, nil, corral.ErrorAt(corral.Invalid, "--at", "the last job was submitted after %s",
 			brief(corral.Seconds(last)))
 	}
 	q := queue.New(m, trace.Jobs)
@@ -220,7 +220,7 @@ func (v slotVerbs) showOffers(csv bool, sites []slotted.Site) error {
 
 var slotTable = listing[offeredSlot]{
 	id:   func(s offeredSlot) string { return fmt.Sprint(s.Slot) },
-	none: "no slots are offered: everything is taken for ever",
+	none: "no slots are offered: all processors are taken indefinitely",
 	columns: []column[offeredSlot]{
 		{"site", func(s offeredSlot) any { return s.Site }},
 		{"slot", func(s offeredSlot) any { return s.Slot }},
@@ -299,7 +299,7 @@ func slotRequestOf(c *cli.Context) (in forecast.SlotRequest, err error) {
 			return in, corral.ErrorAt(corral.Invalid, "--budget", "%w", err)
 		}
 		if budget.Money <= 0 {
-			return in, corral.ErrorAt(corral.Invalid, "--budget", "%s is nothing", budget)
+			return in, corral.ErrorAt(corral.Invalid, "--budget", "%s is not a positive amount", budget)
 		}
 		in.Budget = &budget
 	}
@@ -323,7 +323,7 @@ func (v slotVerbs) showBooking(b *forecast.Booking) error {
 		fmt.Fprintf(v.out, "without slots, each task as a job in the queue: makespan %s\n", brief(*b.BestEffort))
 	}
 	if len(b.Front) > 1 {
-		fmt.Fprintf(v.out, "\nwhat could be had instead, by --tradeoff:\n")
+		fmt.Fprintf(v.out, "\nalternatives, by --tradeoff:\n")
 		return alternativeTable.list(v.printer, b.Front)
 	}
 	return nil
@@ -331,7 +331,7 @@ func (v slotVerbs) showBooking(b *forecast.Booking) error {
 
 var reservationTable = listing[forecast.Reservation]{
 	id:   func(b forecast.Reservation) string { return fmt.Sprint(b.Slot) },
-	none: "nothing has to be reserved",
+	none: "no slot needs to be reserved",
 	columns: []column[forecast.Reservation]{
 		{"site", func(b forecast.Reservation) any { return b.Site }},
 		{"slot", func(b forecast.Reservation) any { return b.Slot }},

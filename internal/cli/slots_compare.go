@@ -31,7 +31,8 @@ type way struct {
 func (v slotVerbs) compare(c *cli.Context, w plan.Work, in forecast.SlotRequest) error {
 	for _, flag := range []string{"deadline", "budget", "transfer"} {
 		if c.IsSet(flag) {
-			return corral.ErrorAt(corral.Invalid, "--"+flag, "ways are compared at one site, and by --tradeoff alone")
+			return corral.ErrorAt(corral.Invalid, "--"+flag,
+				"cannot be used with --compare, which compares at one site, by --tradeoff")
 		}
 	}
 	at := portfolio.Site{Price: hourPrice, Job: c.Duration("job-overhead")}
@@ -72,7 +73,7 @@ func (v slotVerbs) comparedQueue(c *cli.Context) (*queue.Queue, error) {
 	}
 	live := c.StringSlice("site")
 	if len(live) != 1 || len(c.StringSlice("slots")) > 0 {
-		return nil, corral.ErrorAt(corral.Invalid, "--compare", "ways are compared at one --site, or by --background")
+		return nil, corral.ErrorAt(corral.Invalid, "--compare", "requires one --site, or --background")
 	}
 	cl, err := connect(c)
 	if err != nil {

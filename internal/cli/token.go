@@ -34,16 +34,17 @@ func (v tokenVerbs) command() *cli.Command {
 					&cli.StringFlag{Name: "out",
 						Usage: "write the token to `FILE`, mode 0600, instead of printing it; if " +
 							"there is one in it, that is used"},
-					&cli.StringFlag{Name: "owner", Usage: "it is for `USER` (default: you); for administrators only"},
-					&cli.BoolFlag{Name: "administrator", Usage: "it may do everything, with everybody's objects"},
+					&cli.StringFlag{Name: "owner",
+						Usage: "create it for `USER` (default: you); for administrators only"},
+					&cli.BoolFlag{Name: "administrator", Usage: "permit everything, with everyone's objects"},
 					&cli.StringSliceFlag{Name: "scope",
-						Usage: "it may do no more than `S`: read, or a noun such as runs " +
+						Usage: "permit only `S`: read, or a noun such as runs " +
 							"or runs:read; may be repeated"},
 					&cli.StringSliceFlag{Name: "grant",
-						Usage: "it may also use `G` of corrald's host: local, host-paths " +
+						Usage: "also permit `G` of corrald's host: local, host-paths " +
 							"or packages; may be repeated"},
 					&cli.DurationFlag{Name: "expires",
-						Usage: "it is good for `D` (default: 90 days, but no longer than the token that asks)"},
+						Usage: "valid for `D` (default: 90 days, but no longer than your own token)"},
 					keyFlag(),
 				},
 				Action: v.create,
@@ -61,7 +62,7 @@ func (v tokenVerbs) create(c *cli.Context) error {
 	out := c.String("out")
 	if out == "" && v.format != formTable {
 		return corral.ErrorAt(corral.Invalid, "--out",
-			"is needed with --output %s, which does not show the token", v.format)
+			"is required with --output %s, which does not show the token", v.format)
 	}
 	n := api.NewToken{Name: c.Args().First(), Owner: c.String("owner"), Scopes: c.StringSlice("scope"),
 		ExpiresIn: corral.Seconds(c.Duration("expires"))}
@@ -90,7 +91,7 @@ func (v tokenVerbs) create(c *cli.Context) error {
 	if out != "" {
 		return tokenTable.show(v.printer, t)
 	}
-	v.say("token %d (%s) of %s: this is its text, which nobody can show again", t.ID, t.Name, t.Owner)
+	v.say("token %d (%s) of %s: this is its text, which cannot be shown again", t.ID, t.Name, t.Owner)
 	fmt.Fprintln(v.out, text)
 	return nil
 }
@@ -106,7 +107,8 @@ func textIn(file string) (text string, fresh bool, err error) {
 		old, err := os.ReadFile(file)
 		text = string(bytes.TrimSpace(old))
 		if err == nil && !api.IsToken(text) {
-			err = corral.ErrorAt(corral.Invalid, "--out", "%s is there, and no token is in it: name another file", file)
+			err = corral.ErrorAt(corral.Invalid, "--out", "%s exists and does not contain a token: name another file",
+				file)
 		}
 		return text, false, err
 	}
@@ -119,7 +121,7 @@ func textIn(file string) (text string, fresh bool, err error) {
 
 var tokenTable = listing[corral.Token]{
 	id:   func(t corral.Token) string { return fmt.Sprint(t.ID) },
-	none: "no tokens; `corral token create NAME --owner USER` makes one",
+	none: "no tokens; create one with `corral token create NAME --owner USER`",
 	columns: []column[corral.Token]{
 		{"id", func(t corral.Token) any { return t.ID }},
 		{"name", func(t corral.Token) any { return t.Name }},

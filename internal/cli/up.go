@@ -25,7 +25,7 @@ func (v personalVerbs) upCommand() *cli.Command {
 		Name: "up", Category: start,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "run-as", EnvVars: []string{"CORRAL_RUN_AS"},
-				Usage: "root's corrald runs as `USER` from the first; later it is remembered"},
+				Usage: "root's new corrald runs as `USER`; later starts use the same"},
 		},
 		Action: v.up,
 	}
@@ -89,7 +89,7 @@ func (v personalVerbs) down(c *cli.Context) error {
 	}
 	corrald := personal.Corrald{Layout: layout}
 	if !corrald.Exists() {
-		v.say("no corrald has been here: nothing to do")
+		v.say("there is no corrald here: nothing to do")
 		return nil
 	}
 	if _, err := corrald.Start(c.Context); err != nil {
@@ -107,7 +107,7 @@ func (v personalVerbs) down(c *cli.Context) error {
 	}
 	v.say("removed %d glidein(s); corrald, its state and its cache are gone", done.Glideins)
 	if len(done.Left) > 0 {
-		return corral.Errorf(corral.Unknown, "not everything went: %s", strings.Join(done.Left, "; "))
+		return corral.Errorf(corral.Unknown, "not everything was removed: %s", strings.Join(done.Left, "; "))
 	}
 	return nil
 }

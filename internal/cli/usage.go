@@ -21,7 +21,7 @@ func (p *printer) usageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "usage", Category: resources,
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "since", Usage: "begin at `TIME` (RFC 3339), or so long ago, as 168h " +
+			&cli.StringFlag{Name: "since", Usage: "start at `TIME` (RFC 3339), or a duration ago, such as 168h " +
 				"(default: with the first pilot)"},
 			&cli.StringFlag{Name: "until", Usage: "end at `TIME`, likewise (default: now)"},
 			&cli.StringFlag{Name: "by", Value: "user,site,workflow",
@@ -101,7 +101,7 @@ func (p *printer) showUsage(u api.Usage) error {
 	l := listing[api.UsageRow]{
 		id:      func(r api.UsageRow) string { return strings.Join(usageKey(r, u.By, "-"), " ") },
 		columns: usageColumns(u.By),
-		none:    "no pilot held anything in that time",
+		none:    "no pilot held processors in that time",
 	}
 	if !p.forPeople() {
 		if p.quiet {
@@ -113,8 +113,8 @@ func (p *printer) showUsage(u api.Usage) error {
 		return err
 	}
 	h := u.Total.UsageHours
-	p.say("%s core-hours allocated: %s used, %s idle, %s lost", hoursText(h.Allocated), hoursText(h.Used), hoursText(h.Idle),
-		hoursText(h.Lost))
+	p.say("%s core-hours allocated: %s used, %s idle, %s lost", hoursText(h.Allocated), hoursText(h.Used),
+		hoursText(h.Idle), hoursText(h.Lost))
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 type workflowVerbs struct{ *printer }
 
 func (v workflowVerbs) command() *cli.Command {
-	strict := func() cli.Flag { return &cli.BoolFlag{Name: "strict", Usage: "refuse what is otherwise a warning"} }
+	strict := func() cli.Flag { return &cli.BoolFlag{Name: "strict", Usage: "treat warnings as errors"} }
 	return &cli.Command{
 		Name: "workflow", Category: workflows,
 		Subcommands: []*cli.Command{
@@ -41,7 +41,7 @@ func (v workflowVerbs) command() *cli.Command {
 					&cli.StringFlag{Name: "clustering", Usage: "`RULE` by which tasks share a job of the DAG: " +
 						"horizontal=N, runtime=D, label, vertical"},
 					&cli.BoolFlag{Name: "priorities",
-						Usage: "have jobs of the DAG start first that most of the work waits for"},
+						Usage: "give jobs of the DAG higher priorities if more work waits for them"},
 				},
 				Action: v.convert,
 			},
@@ -204,7 +204,7 @@ func (v workflowVerbs) validate(c *cli.Context) error {
 		return err
 	}
 	if unheeded != nil {
-		v.say("%s: %d tasks, sound, but no run heeds all that it says", file, len(w.Tasks))
+		v.say("%s: %d tasks, valid, but it has features that no run supports", file, len(w.Tasks))
 		return unheeded
 	}
 	v.say("%s: %d tasks, can be run", file, len(w.Tasks))

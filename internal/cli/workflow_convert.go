@@ -26,14 +26,15 @@ func (v workflowVerbs) convert(c *cli.Context) error {
 		return corral.ErrorAt(corral.Invalid, "OUT", "its name is empty; leave it out for stdout")
 	}
 	if v.format == formYAML {
-		return corral.ErrorAt(corral.Invalid, "--output", "no workflow is written as YAML: --to says which format is")
+		return corral.ErrorAt(corral.Invalid, "--output",
+			"workflows cannot be written as YAML: choose a format with --to")
 	}
 	var err error
 	if out.word, err = formatFor(c.String("to"), out.name); err != nil {
 		return err
 	}
 	if out.name == "" && !formats.IsOneFile(out.word) { // before anything is printed
-		return corral.ErrorAt(corral.Invalid, "OUT", "the format takes several files: say where, with OUT")
+		return corral.ErrorAt(corral.Invalid, "OUT", "the format consists of several files: name the first, with OUT")
 	}
 	w, err := v.readWorkflow(c.Context, c.Args().First(), c.Bool("strict"))
 	if err != nil {
@@ -45,9 +46,9 @@ func (v workflowVerbs) convert(c *cli.Context) error {
 	}
 	for _, lost := range formats.Lost(w, out.word) {
 		if c.Bool("strict") {
-			return corral.ErrorAt(corral.Invalid, c.Args().First(), "the other format has no place for %s", lost)
+			return corral.ErrorAt(corral.Invalid, c.Args().First(), "the other format cannot represent %s", lost)
 		}
-		v.say("corral: warning: %s: %s: the other format has no place for that", c.Args().First(), lost)
+		v.say("corral: warning: %s: %s: the other format cannot represent that", c.Args().First(), lost)
 	}
 	err = formats.Write(w, out.word, out.create)
 	for k := 0; err == nil && k < len(scripts); k++ {
@@ -63,7 +64,7 @@ func (v workflowVerbs) convert(c *cli.Context) error {
 func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workflow, []clustering.Script, error) {
 	for _, flag := range []string{"clustering", "priorities"} {
 		if c.IsSet(flag) && word != "dagman" {
-			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "this needs a DAG: give --to dag")
+			return nil, nil, corral.ErrorAt(corral.Invalid, "--"+flag, "requires a DAG: give --to dag")
 		}
 	}
 	rule, err := clustering.Parse(c.String("clustering"))
@@ -75,7 +76,7 @@ func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workf
 	case clustering.None:
 	case clustering.Auto:
 		return nil, nil, corral.ErrorAt(corral.Invalid, "--clustering",
-			"auto needs a cluster to choose for, and a file has none: give a rule such as runtime=5m")
+			"auto requires a cluster, and a file has none: give a rule such as runtime=5m")
 	default:
 		if w, scripts, err = clustering.Join(w, rule); err != nil {
 			return nil, nil, err
@@ -91,7 +92,7 @@ func arrange(c *cli.Context, word string, w *workflow.Workflow) (*workflow.Workf
 func formatFor(asked, out string) (word string, err error) {
 	named, known := formats.Of(out)
 	if asked == "" && out != "" && !known {
-		return "", corral.ErrorAt(corral.Invalid, out, "its name does not tell the format to write: give --to (%s)",
+		return "", corral.ErrorAt(corral.Invalid, out, "its extension does not determine a format: give --to (%s)",
 			strings.Join(formats.Written(), ", "))
 	}
 	if asked == "dag" { // the file's extension

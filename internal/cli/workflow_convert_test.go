@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// TestOutputs: the first file of a format has the name that was asked for, the others theirs beside it; none replaces
-// another, and what was written in vain goes.
+// TestOutputs: the first file of a format has the requested name, the others have their own names beside it; none
+// replaces an existing file, and a failed conversion leaves no files.
 func TestOutputs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -64,7 +64,7 @@ type counts struct {
 // of kind NotFound.
 func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err error) {
 	if len(argv) == 0 || runs < 1 {
-		return b, corral.Errorf(corral.Invalid, "nothing is to be run: name a command, and how often")
+		return b, corral.Errorf(corral.Invalid, "nothing to run: name a command, and the number of runs")
 	}
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return b, corral.Errorf(corral.NotFound, "there is no program %q", argv[0])

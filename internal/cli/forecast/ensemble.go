@@ -94,7 +94,8 @@ func PlayEnsemble(e ensemble.Ensemble, in EnsembleRequest) (*EnsembleOutcome, er
 	}
 	for k, w := range e {
 		done := out.Completed[k] == '1'
-		out.Workflows = append(out.Workflows, WorkflowOutcome{w.Name, len(w.Tasks), done, reason(done, outcome.Reasons[k])})
+		out.Workflows = append(out.Workflows,
+			WorkflowOutcome{w.Name, len(w.Tasks), done, reason(done, outcome.Reasons[k])})
 	}
 	if !in.Published && in.Algorithm != Rehearsal {
 		out.Other = in.published(s)

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/plan/plantest"
 )
 
-// asked is the worked example with its constraints (corral-thesis, E6.6).
+// asked returns the worked example with its constraints (corral-thesis, E6.6).
 func asked(change func(*EnsembleRequest)) EnsembleRequest {
 	low := ensemble.Share(500_000)
 	in := EnsembleRequest{Algorithm: WADPDS, Budget: cost.Amount{Money: 18_000_000, Unit: "USD"},
@@ -21,7 +21,7 @@ func asked(change func(*EnsembleRequest)) EnsembleRequest {
 	return in
 }
 
-// The worked example by each algorithm, as published and as printed in the paper, and by ours.
+// The worked example with each algorithm, as published and as printed in the paper, and with ours.
 func TestTheWorkedExample(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -54,7 +54,7 @@ func TestTheWorkedExample(t *testing.T) {
 	}
 }
 
-// A machine that is billed by the second is let go in the second in which its work is done.
+// A machine billed by the second is released in the second in which its work is done.
 func TestBilledByTheSecond(t *testing.T) {
 	t.Parallel()
 	short := plantest.Three()
@@ -73,7 +73,7 @@ func TestBilledByTheSecond(t *testing.T) {
 	}
 }
 
-// A budget beyond all use asks for no more machines than there are tasks.
+// An excessive budget requests no more machines than there are tasks.
 func TestMoreMoneyThanWork(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{SPDS, WADPDS, Rehearsal} {
@@ -111,7 +111,7 @@ func placeOf(err error) string {
 	return ""
 }
 
-// What cannot be played is refused, with the flag that is wrong.
+// Invalid requests are refused with the name of the wrong flag.
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	over := ensemble.Share(1_500_000)

@@ -17,7 +17,7 @@ import (
 
 var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 
-// work is tasks of an hour side by side.
+// work returns parallel tasks of an hour each.
 func work(t testing.TB, n int, needs corral.Resources) plan.Work {
 	t.Helper()
 	w := plan.Work{Name: "w"}
@@ -46,8 +46,8 @@ func site(name, price string, wait time.Duration, change func(*forecast.RankedSi
 	return s
 }
 
-// Of two sites that are alike the faster is better, by what was learned of them; a task may be too long for the slower
-// one's walltime.
+// The faster of two otherwise equal sites is better, by learned speeds; a task may exceed the walltime of the slower
+// one.
 func TestSpeeds(t *testing.T) {
 	t.Parallel()
 	speed := func(factor float64) func(*forecast.RankedSite) {
@@ -81,7 +81,7 @@ func names(ranks []forecast.Rank) (all []string) {
 	return all
 }
 
-// The soonest site is not the cheapest. One of which no wait is known is as slow as the slowest.
+// The soonest site is not the cheapest. A site without waits is as slow as the slowest.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	sites := []forecast.RankedSite{
@@ -105,7 +105,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// The first thing that is missing is said of each site, and they come last.
+// A site that is not viable is listed last, with the first thing that it lacks.
 func TestLacks(t *testing.T) {
 	t.Parallel()
 	queue := func(change func(*corral.SiteQueue)) func(*forecast.RankedSite) {

@@ -81,8 +81,8 @@ func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
 		return nil, err
 	}
 	made, _ := s.Plan(chosen.Chosen.Has) // feasible: it was evaluated
-	b := &Booking{Makespan: corral.Seconds(made.Makespan), Cost: inSlotUnits(made.Cost), LeastCost: inSlotUnits(s.LeastCost()),
-		TradeOff: in.TradeOff, Offered: s.Slots()}
+	b := &Booking{Makespan: corral.Seconds(made.Makespan), Cost: inSlotUnits(made.Cost),
+		LeastCost: inSlotUnits(s.LeastCost()), TradeOff: in.TradeOff, Offered: s.Slots()}
 	for _, m := range front {
 		b.Front = append(b.Front, Alternative{corral.Seconds(m.Makespan), inSlotUnits(m.Cost)})
 	}

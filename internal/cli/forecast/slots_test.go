@@ -34,8 +34,8 @@ func problem(t *testing.T) slotted.Problem {
 	return p
 }
 
-// What is to be reserved costs what the booking does, within what it was asked for; it is of the front, counts times
-// from the offers, and is the same document again (F35).
+// The reservations cost as much as the booking, within the request; the booking is in the front, counts times from the
+// offers, and is reproducible (F35).
 func TestOf(t *testing.T) {
 	t.Parallel()
 	p := problem(t)
@@ -51,7 +51,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%+v", piece)
 		}
 	}
-	n := cost.Money(len(b.Pieces)) // each is rounded
+	n := cost.Money(len(b.Pieces)) // each cost is rounded
 	if off := sum - b.Cost.Money; off < -n || off > n {
 		t.Errorf("pieces cost %s, and the booking %s", sum, b.Cost)
 	}

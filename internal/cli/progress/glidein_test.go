@@ -24,7 +24,7 @@ func glidein(state corral.GlideinState, reason string, workers int, attempts ...
 	return g
 }
 
-// corraldWith answers with the glideins one after the other, then with the last for ever.
+// corraldWith answers with the glideins one after the other, then always with the last.
 func corraldWith(t *testing.T, glideins ...corral.Glidein) *api.Client {
 	t.Helper()
 	asked := 0

@@ -20,7 +20,7 @@ type EnsembleFacts struct {
 	Ensemble record.Ensemble
 	Runs     []corral.Run                // of its workflows
 	Tasks    map[corral.RunID][]api.Task // of each
-	Glideins []corral.Glidein            // of the ensemble, deleted ones too
+	Glideins []corral.Glidein            // of the ensemble, include deleted ones
 	Now      time.Time
 }
 

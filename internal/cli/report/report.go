@@ -24,7 +24,7 @@ type Facts struct {
 	Plan      corral.Plan
 	Schedule  []plan.Placement // only if it is stored apart from the plan's document
 	Revisions []corral.Revision
-	Glideins  []corral.Glidein // with the plan's label, deleted ones too
+	Glideins  []corral.Glidein // with the plan's label, include deleted ones
 	Run       *corral.Run      // the latest with the plan's label; nil: none
 	Tasks     []api.Task       // of Run
 	Ledgers   []api.Ledger     // of the sites of the plan's pilots, if known

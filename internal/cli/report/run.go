@@ -18,7 +18,7 @@ type RunFacts struct {
 	Run      corral.Run
 	Flow     *workflow.Workflow // the workflow that was run; once the run is over, with measurements
 	Tasks    []api.Task
-	Glideins []corral.Glidein // of the run's cluster, deleted ones too
+	Glideins []corral.Glidein // of the run's cluster, include deleted ones
 	Plan     *Report          // of the plan that the run's label names; nil: none
 	Now      time.Time
 }
@@ -125,7 +125,8 @@ func stays(f RunFacts, end corral.Seconds) (all []stay) {
 	}
 	for _, t := range f.Tasks {
 		i, known := index[t.ID]
-		ran := !t.StartedAt.IsZero() && (t.EndedAt.IsZero() || t.EndedAt.After(f.Run.CreatedAt)) // otherwise it ran for an earlier run
+		// A task that ended before the run was created ran for an earlier one.
+		ran := !t.StartedAt.IsZero() && (t.EndedAt.IsZero() || t.EndedAt.After(f.Run.CreatedAt))
 		if !known || !ran && t.State != corral.TaskReady {
 			continue
 		}
