@@ -83,7 +83,7 @@ func (v adminVerbs) restore(c *cli.Context) error {
 	if r.Aside != "" {
 		v.say("the previous files are in %s", r.Aside)
 	}
-	v.say("start corrald again; then `corral site orphans` lists pilots that came after the backup")
+	v.say("start corrald again; then `corral site orphans` lists pilots created after the backup")
 	return restoredTable.show(v.printer, r)
 }
 

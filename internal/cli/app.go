@@ -186,7 +186,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 			return corral.Errorf(corral.Invalid, "%w; did you mean %s?", err, dashed(near))
 		}
 		if slices.Contains([]string{"submit", "trace", "baseline"}, c.Command.Name) {
-			return corral.Errorf(corral.Invalid, "%w; if it is the command's, write -- before the command", err)
+			return corral.Errorf(corral.Invalid, "%w; for a flag of the command, write -- before the command", err)
 		}
 	} else if m := badValue.FindStringSubmatch(err.Error()); m != nil {
 		err = notValue(c.Command.Flags, m[2], m[1], err)

@@ -77,7 +77,7 @@ func shellLines(env api.Env) string {
 var clusterTable = listing[corral.Cluster]{
 	owner: func(k corral.Cluster) string { return k.Owner },
 	id:    func(k corral.Cluster) string { return k.Name },
-	none:  "no clusters; make one with `corral cluster create NAME`",
+	none:  "no clusters; create one with `corral cluster create NAME`",
 	columns: []column[corral.Cluster]{
 		{"id", func(k corral.Cluster) any { return k.ID }},
 		{"name", func(k corral.Cluster) any { return k.Name }},
@@ -109,7 +109,7 @@ func poolOwner(k corral.Cluster) string {
 // workerTable shows the registered workers with their free resources.
 var workerTable = listing[corral.Worker]{
 	id:   func(w corral.Worker) string { return w.ID },
-	none: "no workers; ask for some with `corral glidein create --site local --wait`",
+	none: "no workers; request some with `corral glidein create --site local --wait`",
 	columns: []column[corral.Worker]{
 		{"worker", func(w corral.Worker) any { return w.ID }},
 		{"glidein", func(w corral.Worker) any { return w.Glidein }},

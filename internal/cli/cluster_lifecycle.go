@@ -25,7 +25,7 @@ const maxTokenFile = 64 << 10
 func htcondorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "htcondor",
 		Usage: "make the pool from `WHAT`: a package of what=" + poolPackage + ", or a folder " +
-			"(default: the newest there is)"}
+			"(default: the newest)"}
 }
 
 // createCommand creates a cluster: in corrald, with daemons of its own, or attached to an existing pool. The flags

@@ -39,7 +39,7 @@ func (p *printer) playDemo(c *cli.Context) error {
 			corral.Condor)
 	}
 	if kind != corral.Condor && c.IsSet("from") {
-		return corral.ErrorAt(corral.Invalid, "--from", "is for --kind condor")
+		return corral.ErrorAt(corral.Invalid, "--from", "requires --kind condor")
 	}
 	runAs := c.String("run-as")
 	if kind == corral.Condor && runAs == "" && os.Getuid() == 0 {

@@ -195,7 +195,7 @@ func listedFiles(ctx context.Context, list string) (files []ensembleFile, err er
 		}
 		if f.Priority != nil && named[*f.Priority] != "" {
 			return nil, corral.ErrorAt(corral.Invalid, list, "%s and %s have the same priority %d: of two workflows "+
-				"one comes first", named[*f.Priority], f.File, *f.Priority)
+				"one must come first", named[*f.Priority], f.File, *f.Priority)
 		}
 		if f.Priority != nil {
 			named[*f.Priority] = f.File

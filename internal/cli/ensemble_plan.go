@@ -293,13 +293,13 @@ func (v ensembleVerbs) showOutcome(out *forecast.EnsembleOutcome) error {
 		out.Completed.Count(), len(out.Workflows), out.Algorithm, priced(out.Cost), priced(out.Budget),
 		brief(out.Makespan), brief(out.Deadline), len(out.Machines))
 	if !out.WithinBudget {
-		fmt.Fprintln(v.out, "the cost exceeds the budget")
+		fmt.Fprintln(v.out, "that is more than the budget")
 	}
 	if out.PlanCost != nil {
 		fmt.Fprintf(v.out, "the plan costs %s\n", priced(*out.PlanCost))
 	}
 	if out.InTime != "" {
-		fmt.Fprintf(v.out, "as published, admitted workflows count as completed; by the deadline: %d\n",
+		fmt.Fprintf(v.out, "as published, what is admitted counts as completed; by the deadline: %d\n",
 			out.InTime.Count())
 	}
 	if o := out.Other; o != nil {
@@ -310,7 +310,7 @@ func (v ensembleVerbs) showOutcome(out *forecast.EnsembleOutcome) error {
 		fmt.Fprintf(v.out, "by the published rules: %d workflows for %s%s\n", o.Completed.Count(), priced(o.Cost), over)
 	}
 	if out.Killed+out.Failed > 0 {
-		fmt.Fprintf(v.out, "%d tasks ended with their machines and %d failed, after %s in all\n", out.Killed,
+		fmt.Fprintf(v.out, "%d tasks ended with their machines and %d failed; that took %s\n", out.Killed,
 			out.Failed, brief(out.Lost))
 	}
 	for i, candidate := range out.Candidates {

@@ -66,7 +66,7 @@ func noWaitFlag() cli.Flag {
 }
 
 func timeoutFlag() cli.Flag {
-	return &cli.DurationFlag{Name: "timeout", Usage: "give up the wait after `D`, with exit code 124"}
+	return &cli.DurationFlag{Name: "timeout", Usage: "stop waiting after `D`, with exit code 124"}
 }
 
 func siteFlag() cli.Flag {

@@ -174,7 +174,7 @@ func (p *printer) follow(
 var glideinTable = listing[corral.Glidein]{
 	owner: func(g corral.Glidein) string { return g.Owner },
 	id:    func(g corral.Glidein) string { return strconv.FormatInt(int64(g.ID), 10) },
-	none:  "no glideins; ask for one with `corral glidein create --site local`",
+	none:  "no glideins; request one with `corral glidein create --site local`",
 	columns: []column[corral.Glidein]{
 		{"id", func(g corral.Glidein) any { return g.ID }},
 		{"site", func(g corral.Glidein) any { return g.SiteName }},

@@ -235,7 +235,7 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	fmt.Fprintln(v.out)
 	pilots := document.Pilots
 	if near := document.Nearest; near != nil {
-		fmt.Fprintln(v.out, "the nearest feasible plan:")
+		fmt.Fprintln(v.out, "the nearest plan that is possible:")
 		if err := pointTable.show(v.printer, near.Point); err != nil {
 			return err
 		}
@@ -247,11 +247,11 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	}
 	err := v.listPilots(pilots)
 	if err == nil && len(document.Contest) > 0 {
-		fmt.Fprintln(v.out, "\nthe plans of all algorithms, simulated in the current queues:")
+		fmt.Fprintln(v.out, "\nthe plans of all algorithms, played in the queues as they are now:")
 		err = v.showContest(document.Contest)
 	}
 	if err == nil && len(document.Comparison) > 0 {
-		fmt.Fprintln(v.out, "\nmedians of simulated outcomes; policies request pilots of one shape:")
+		fmt.Fprintln(v.out, "\nmedians of simulated outcomes; policies ask for pilots of one shape:")
 		err = rivalTable.list(v.printer, document.Comparison)
 	}
 	if err == nil {
@@ -270,7 +270,7 @@ func (v planVerbs) showParts(document plan.Plan, explain bool) error {
 	if len(document.Front) == 0 {
 		return nil
 	}
-	fmt.Fprintln(v.out, "\nconsidered plans; no other is both sooner and cheaper:")
+	fmt.Fprintln(v.out, "\nplans that were considered; no other is both sooner and cheaper:")
 	return pointTable.list(v.printer, document.Front)
 }
 

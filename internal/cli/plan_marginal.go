@@ -13,7 +13,7 @@ func (v planVerbs) showMarginal(all []plan.Marginal) error {
 	if len(all) == 0 {
 		return nil
 	}
-	fmt.Fprintln(v.out, "\nworth of further cpus, compared with the line before:")
+	fmt.Fprintln(v.out, "\nwhat further cpus are worth, compared with the line before:")
 	if err := marginalTable.list(v.printer, all); err != nil {
 		return err
 	}

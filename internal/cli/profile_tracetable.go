@@ -33,7 +33,7 @@ func (v profileVerbs) showTrace(t *trace.Trace) error {
 		}
 	} else {
 		sum := t.Bytes()
-		fmt.Fprintf(v.out, "read %s, written %s, by the kernel's count, which omits socket calls\n", inBytes(sum.Read),
+		fmt.Fprintf(v.out, "read %s, written %s, by the kernel's count, which has no socket calls\n", inBytes(sum.Read),
 			inBytes(sum.Written))
 	}
 	for _, line := range remarks(t) {

@@ -150,7 +150,7 @@ func workOf(document *plan.Plan, w *workflow.Workflow) (plan.Work, error) {
 	part := document.Assumed != nil && document.Assumed.Run != 0
 	for _, t := range w.Tasks {
 		if _, ok := planned[t.ID]; len(planned) > 0 && !ok && !part || len(w.Tasks) < len(planned) {
-			return plan.Work{}, corral.ErrorAt(corral.Invalid, "plan", "it was made for another workflow: of %d "+
+			return plan.Work{}, corral.ErrorAt(corral.Invalid, "plan", "it was made for another workflow, of %d "+
 				"tasks, not %d with task %.80s", len(planned), len(w.Tasks), t.ID)
 		}
 	}
@@ -196,7 +196,7 @@ func (v planVerbs) showSummary(s montecarlo.Summary, goal plan.Goal) error {
 		return v.encode(s)
 	}
 	percent := func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
-	fmt.Fprintf(v.out, "%d outcomes; all tasks completed in %s of them\n", s.Runs, percent(s.Finished))
+	fmt.Fprintf(v.out, "%d outcomes; every task was done in %s of them\n", s.Runs, percent(s.Finished))
 	t := newTable(table.Row{"", "LEAST", "10 %", "MEDIAN", "90 %", "MOST"})
 	t.AppendRow(table.Row{"makespan", brief(s.Makespan.Least), brief(s.Makespan.P10), brief(s.Makespan.Median),
 		brief(s.Makespan.P90), brief(s.Makespan.Most)})

@@ -323,7 +323,7 @@ func (v slotVerbs) showBooking(b *forecast.Booking) error {
 		fmt.Fprintf(v.out, "without slots, each task as a job in the queue: makespan %s\n", brief(*b.BestEffort))
 	}
 	if len(b.Front) > 1 {
-		fmt.Fprintf(v.out, "\nalternatives, by --tradeoff:\n")
+		fmt.Fprintf(v.out, "\nwhat could be had instead, by --tradeoff:\n")
 		return alternativeTable.list(v.printer, b.Front)
 	}
 	return nil

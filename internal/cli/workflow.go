@@ -37,7 +37,7 @@ func (v workflowVerbs) command() *cli.Command {
 				Name: "convert", Flags: []cli.Flag{
 					strict(),
 					&cli.StringFlag{Name: "to", Usage: "`FORMAT` to write: " +
-						strings.Join(formats.Written(), ", ") + " or dag (default: as OUT's name says)"},
+						strings.Join(formats.Written(), ", ") + " or dag (default: by OUT's extension)"},
 					&cli.StringFlag{Name: "clustering", Usage: "`RULE` by which tasks share a job of the DAG: " +
 						"horizontal=N, runtime=D, label, vertical"},
 					&cli.BoolFlag{Name: "priorities",

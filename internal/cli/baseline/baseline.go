@@ -83,7 +83,7 @@ func Measure(ctx context.Context, argv []string, runs int) (b Baseline, err erro
 	if b.Source == WallClock {
 		b.Why = why
 		if why == "" {
-			b.Why = "perf counted nothing of it"
+			b.Why = "perf counted nothing"
 		}
 	}
 	return b, nil

@@ -100,8 +100,8 @@ func (in EnsembleRequest) check(unit cost.Unit) error {
 	case in.Published && in.Algorithm == Rehearsal:
 		return corral.ErrorAt(corral.Invalid, "--published", "the rehearsal is ours: name one of %q", Algorithms[1:])
 	case in.Resource == Pilots && in.Algorithm == SPSS:
-		return corral.ErrorAt(corral.Invalid, "--algorithm", "%s plans machines that are held for as long as one "+
-			"likes, and pilots have a walltime: use %s, %s, %s or %s", in.Algorithm, Rehearsal, WADPDS, DPDS, SPDS)
+		return corral.ErrorAt(corral.Invalid, "--algorithm", "%s plans machines that can be held for any "+
+			"time, and pilots have a walltime: use %s, %s, %s or %s", in.Algorithm, Rehearsal, WADPDS, DPDS, SPDS)
 	}
 	if err := in.checkWithout(); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (in EnsembleRequest) terms() (t ensemble.Terms, err error) {
 		return t, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
 	case in.Resource == Pilots && in.Walltime < corral.Seconds(time.Minute):
 		return t, corral.ErrorAt(corral.Invalid, "--walltime",
-			"%s is less than a minute: say how long a pilot is held", in.Walltime)
+			"%s is less than a minute: name the time for which a pilot is held", in.Walltime)
 	}
 	t.Unit, t.Period = tariff.Rate.Unit, tariff.Billing.Period
 	if in.Billing == "" {

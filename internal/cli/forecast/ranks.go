@@ -61,7 +61,7 @@ func RankSites(in RankRequest, sites []RankedSite, now time.Time) ([]Rank, error
 		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "%d is not a positive number", in.CPUs)
 	}
 	if most := in.requires().node.CPUs; in.CPUs < most {
-		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "a task needs %d cpus, and %d are fewer", most, in.CPUs)
+		return nil, corral.ErrorAt(corral.Invalid, "--cpus", "a task needs %d cpus, more than %d", most, in.CPUs)
 	}
 	if in.By != ByTime && in.By != ByCost {
 		return nil, corral.ErrorAt(corral.Invalid, "--by", "%.40q is neither %s nor %s", in.By, ByTime, ByCost)
@@ -104,7 +104,7 @@ func (in RankRequest) comparable(ranks []Rank) error {
 		case in.By != ByCost || !r.Viable:
 		case r.Cost == nil:
 			return corral.ErrorAt(corral.Invalid, "--by",
-				"what %s costs is not known: probe it, or leave it out by --site", r.Site)
+				"the cost at %s is unknown: probe it, or leave it out with --site", r.Site)
 		case first == nil:
 			first = r
 		case r.Cost.Unit != first.Cost.Unit:
@@ -233,7 +233,7 @@ func (in RankRequest) queue(s corral.Site, node corral.Resources) (q corral.Site
 	}{
 		{"cpus: a task needs %d, and the largest node has %d", node.CPUs, q.CPUs},
 		{"memory: a task needs %d MiB, and the largest node has %d", node.MemoryMiB, q.MemoryMiB},
-		{"cpus: %d are asked for, and the queue has %d", in.CPUs, q.CPUs * q.Nodes},
+		{"cpus: %d are requested, and the queue has %d", in.CPUs, q.CPUs * q.Nodes},
 	} {
 		if limit.most > 0 && limit.needs > limit.most {
 			return q, fmt.Sprintf(limit.what, limit.needs, limit.most)

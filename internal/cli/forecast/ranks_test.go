@@ -121,7 +121,7 @@ func TestLacks(t *testing.T) {
 		"the queue: it drains":                                      {queue(func(q *corral.SiteQueue) { q.Closed = "it drains" }), 8},
 		"cpus: a task needs 4, and the largest node has 2":          {queue(func(q *corral.SiteQueue) { q.CPUs = 2 }), 8},
 		"memory: a task needs 1024 MiB, and the largest node has 9": {queue(func(q *corral.SiteQueue) { q.MemoryMiB = 9 }), 8},
-		"cpus: 1000 are asked for, and the queue has 160":           {nil, 1000},
+		"cpus: 1000 are requested, and the queue has 160":           {nil, 1000},
 		"gpus: a task needs 1, and the largest node has 0":          {nil, 8},
 		"walltime: a task takes 1h0m0s, and queue normal ends jobs after 30m0s": {
 			queue(func(q *corral.SiteQueue) { q.MaxWalltime, q.GPUs = corral.Seconds(30*time.Minute), 1 }), 8},

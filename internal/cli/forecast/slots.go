@@ -64,7 +64,7 @@ func BookSlots(p slotted.Problem, in SlotRequest) (*Booking, error) {
 	limits := moga.Limits{Deadline: time.Duration(in.Deadline)}
 	if in.Budget != nil {
 		if limits.Budget = in.Budget.Money; in.Budget.Unit != SlotUnit {
-			return nil, corral.ErrorAt(corral.Invalid, "--budget", "slots are priced in %s, and this is %s", SlotUnit,
+			return nil, corral.ErrorAt(corral.Invalid, "--budget", "slots are priced in %s, not in %s", SlotUnit,
 				in.Budget.Unit)
 		}
 	}
