@@ -46,8 +46,8 @@ func run(ctx context.Context, args []string, std stdio) int {
 	out := &stream{Writer: std.out}
 	std.out = out
 	p := &printer{stdio: std}
-	app := newApp(p)
-	err := cmp.Or(runLine(ctx, app, args, p), out.lost())
+	app := p.newApp()
+	err := cmp.Or(p.runLine(ctx, app, args), out.lost())
 	if err == nil {
 		return 0
 	}
@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 }
 
 // runLine runs the command that a command line names.
-func runLine(ctx context.Context, app *cli.App, args []string, p *printer) error {
+func (p *printer) runLine(ctx context.Context, app *cli.App, args []string) error {
 	if len(args) > 1 && args[1] == completeWord {
 		complete(ctx, app, args[2:], p.out)
 		return nil
@@ -85,7 +85,7 @@ func runLine(ctx context.Context, app *cli.App, args []string, p *printer) error
 
 // newApp builds the tree of commands. Every command line gets a new tree, because package cli stores the values of
 // flags in it. The help and the errors of package cli are switched off: we print our own.
-func newApp(p *printer) *cli.App {
+func (p *printer) newApp() *cli.App {
 	app := &cli.App{
 		Name:            "corral",
 		HelpName:        "corral",

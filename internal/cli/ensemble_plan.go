@@ -162,7 +162,7 @@ func (v ensembleVerbs) planGrid(c *cli.Context, all ensemble.Ensemble, in foreca
 			}
 			g.add(line)
 		}
-		g.write(v.printer, v.lineWidth())
+		g.write(v.out, v.lineWidth())
 		fmt.Fprintf(v.out, "\ncompleted workflows of %d, by deadline and budget (and their cost)\n",
 			len(all))
 	})

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -37,8 +38,8 @@ func (g *grid) add(cells []any) {
 }
 
 // write writes the header and the rows, each cut to a width.
-func (g *grid) write(p *printer, width int) {
-	out := bufio.NewWriter(p.out)
+func (g *grid) write(w io.Writer, width int) {
+	out := bufio.NewWriter(w)
 	for i, name := range g.header {
 		if g.widths[i] > 0 {
 			g.widths[i] = max(g.widths[i], widthOfText(name))

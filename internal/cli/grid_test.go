@@ -25,7 +25,7 @@ func TestGrid(t *testing.T) {
 		for _, row := range tt.rows {
 			g.add(row)
 		}
-		g.write(&printer{stdio: stdio{out: &out}}, tt.width)
+		g.write(&out, tt.width)
 		if out.String() != tt.want {
 			t.Errorf("%s:\n%swant:\n%s", tt.name, out.String(), tt.want)
 		}

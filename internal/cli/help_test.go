@@ -17,7 +17,7 @@ import (
 
 // everyCommand calls f with every command and the path to it.
 func everyCommand(f func(app *cli.App, path []*cli.Command)) {
-	app := newApp(&printer{})
+	app := (&printer{}).newApp()
 	var walk func(path, commands []*cli.Command)
 	walk = func(path, commands []*cli.Command) {
 		for _, c := range commands {

@@ -21,7 +21,7 @@ type reading struct {
 
 // readLine returns the input of the command that args name, without running it.
 func readLine(args []string) (got reading, err error) {
-	app := newApp(&printer{stdio: stdio{strings.NewReader(""), io.Discard, io.Discard}})
+	app := (&printer{stdio: stdio{strings.NewReader(""), io.Discard, io.Discard}}).newApp()
 	var capture func(c *cli.Command)
 	capture = func(c *cli.Command) {
 		if len(c.Subcommands) == 0 || c.ArgsUsage != "" { // a verb, which may be a noun as well
@@ -73,7 +73,7 @@ func TestParse(t *testing.T) {
 		{"glidein --colour creat", "glidein --colour creat"},
 		{"runs wait -l a=b 3 --timeout 1s", "runs wait -l a=b --timeout 1s 3"},
 	} {
-		app := newApp(&printer{})
+		app := (&printer{}).newApp()
 		if got := strings.Join(parse(app, strings.Fields(tt.line)).arguments(), " "); got != tt.want {
 			t.Errorf("parse(%q) = %q, want %q", tt.line, got, tt.want)
 		}
@@ -89,7 +89,7 @@ func TestParseHelpAndVersion(t *testing.T) {
 		{"--help", true, false}, {"glidein create -h --site x", true, false}, {"glidein --help create", true, false},
 		{"--version", false, true}, {"run -- --help", false, false}, {"run --dir --help", false, false},
 	} {
-		l := parse(newApp(&printer{}), strings.Fields(tt.line))
+		l := parse((&printer{}).newApp(), strings.Fields(tt.line))
 		if l.help != tt.help || l.version != tt.version {
 			t.Errorf("parse(%q): help %v, version %v, want %v, %v", tt.line, l.help, l.version, tt.help, tt.version)
 		}

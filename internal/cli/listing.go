@@ -60,7 +60,7 @@ func (l listing[T]) list(p *printer, items []T) error {
 			}
 			g.add(cells)
 		}
-		g.write(p, p.lineWidth())
+		g.write(p.out, p.lineWidth())
 	})
 }
 

@@ -285,7 +285,7 @@ func TestComplete(t *testing.T) {
 		{"--server=unix:/nowhere run --cluster ", ""}, {"site list -", "-a -o -q -h"},
 	} {
 		var out bytes.Buffer
-		app := newApp(&printer{})
+		app := (&printer{}).newApp()
 		complete(t.Context(), app, strings.Split(tt.words, " "), &out)
 		got := strings.Join(strings.Fields(out.String()), " ")
 		if tt.words == "site list -" {

@@ -141,8 +141,8 @@ func checkRoom(c *cli.Context, command array.Command, elements []array.Element) 
 	if c.IsSet("each-line") {
 		flag = "--each-line"
 	}
-	return corral.ErrorAt(corral.Invalid, flag, "%d tasks make a request of about %d MiB, over the limit of %s: submit "+
-		"them in parts of about %d tasks, with --array", len(elements), size>>20,
+	return corral.ErrorAt(corral.Invalid, flag, "%d tasks make a request of about %d MiB, over the limit of %s: "+
+		"submit them in parts of about %d tasks, with --array", len(elements), size>>20,
 		input.Size(api.MaxRunBody), roundDown(api.MaxRunBody/(size/len(elements)+1)))
 }
 
