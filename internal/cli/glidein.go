@@ -150,7 +150,7 @@ func (v glideinVerbs) awaitAll(
 ) (glideins []corral.Glidein, err error) {
 	left := countDown(c.Duration("timeout"))
 	for _, id := range ids {
-		g, err := v.follow(c.Context, cl, id, progress.Wait{Until: until, Timeout: left()})
+		g, err := v.follow(c.Context, cl, id, progress.Condition{Until: until, Timeout: left()})
 		if err != nil {
 			return nil, objectError{fmt.Sprintf("/v1/glideins/%d", id), err}
 		}
@@ -161,7 +161,7 @@ func (v glideinVerbs) awaitAll(
 
 // follow waits for a glidein and shows it meanwhile.
 func (p *printer) follow(
-	ctx context.Context, cl *api.Client, id corral.GlideinID, wait progress.Wait,
+	ctx context.Context, cl *api.Client, id corral.GlideinID, wait progress.Condition,
 ) (corral.Glidein, error) {
 	view := progress.NewGlideinView(p.err, lookOf(p.err))
 	if p.quiet {

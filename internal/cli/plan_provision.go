@@ -53,7 +53,7 @@ func (v planVerbs) awaitProvisioned(c *cli.Context, cl *api.Client, id corral.Pl
 		if err != nil {
 			break
 		}
-		_, err = v.follow(c.Context, cl, g.ID, progress.Wait{Until: api.UntilWorkers,
+		_, err = v.follow(c.Context, cl, g.ID, progress.Condition{Until: api.UntilWorkers,
 			Timeout: remaining(timeout, time.Since(began))})
 	}
 	if err != nil {

@@ -217,7 +217,7 @@ func (v runVerbs) followLog(c *cli.Context, cl *api.Client, id corral.RunID) err
 		lines := json.NewEncoder(v.out)
 		return progress.Outputs(c.Context, cl, id, func(piece api.OutputPiece) error { return lines.Encode(piece) })
 	}
-	merged := progress.Merged{W: v.out}
+	merged := progress.OutputMerger{W: v.out}
 	return progress.Outputs(c.Context, cl, id, merged.Show)
 }
 

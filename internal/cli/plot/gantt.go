@@ -151,15 +151,15 @@ func (l laneNames) Ticks(_, _ float64) (all []plot.Tick) {
 	return all
 }
 
-// A Queue shows the number of tasks that were ready and had no cpu, over time.
-type Queue struct {
+// ReadyTasks shows the number of tasks that were ready and had no cpu, over time.
+type ReadyTasks struct {
 	Title string
 	Ready Levels // tasks instead of cpus
 	End   corral.Seconds
 }
 
 // panel draws the queue.
-func (q Queue) panel() panel {
+func (q ReadyTasks) panel() panel {
 	unit := times(q.End)
 	p := newPlot("time since the run's beginning ("+unit.name+")", "tasks")
 	a := panel{title: q.Title, plot: p}

@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-// A Wait is a condition to wait for.
-type Wait struct {
+// A Condition says what to wait for, and for how long.
+type Condition struct {
 	Until   string        // as of api.Client.WaitGlidein
 	Timeout time.Duration // 0: none
 }
@@ -23,7 +23,7 @@ const glance = time.Second
 // Glidein shows a glidein on view until it meets the condition, and returns it. Its results and errors are those of
 // api.Client.WaitGlidein.
 func Glidein(
-	ctx context.Context, cl *api.Client, id corral.GlideinID, wait Wait, view *GlideinView,
+	ctx context.Context, cl *api.Client, id corral.GlideinID, wait Condition, view *GlideinView,
 ) (corral.Glidein, error) {
 	defer view.Close()
 	until, err := api.ParseUntilGlidein(wait.Until)

@@ -37,15 +37,15 @@ func Outputs(ctx context.Context, cl *api.Client, id corral.RunID, show func(api
 	}
 }
 
-// A Merged writes the output of several tasks as one text. Where the task changes, a line names it.
-type Merged struct {
+// An OutputMerger writes the output of several tasks as one text. Where the task changes, a line names it.
+type OutputMerger struct {
 	W    io.Writer
 	last string // the last head
 	open bool   // the last line is incomplete
 }
 
 // Show writes a piece.
-func (m *Merged) Show(p api.OutputPiece) error {
+func (m *OutputMerger) Show(p api.OutputPiece) error {
 	var b strings.Builder
 	if head := headOf(p); head != m.last {
 		if m.open {

@@ -34,17 +34,17 @@ type RunReport struct {
 	Tasks    corral.RunTasks   `json:"tasks"`
 	Workers  int               `json:"workers"`   // number of workers that ran its tasks
 	PeakCPUs int               `json:"peak_cpus"` // maximum held by pilots at once
-	Spent    Spent             `json:"spent"`
-	Kinds    []Measured        `json:"kinds"`            // by total time, the largest first
+	Spent    TimeUse           `json:"spent"`
+	Kinds    []Measurement     `json:"kinds"`            // by total time, the largest first
 	Report   *corral.RunReport `json:"report,omitempty"` // once it is over
 	Plan     *Report           `json:"plan,omitempty"`   // the prediction
 
 	figures []plot.Figure // the schedule, cpus, and tasks that waited for one
 }
 
-// Spent divides the time of the peak number of held cpus, from the run's creation to its end, into its uses, in
+// A TimeUse divides the time of the peak number of held cpus, from the run's creation to its end, into its uses, in
 // cpu-seconds. Other runs on the cluster count as idle or dispatch time, and so do earlier attempts at a task.
-type Spent struct {
+type TimeUse struct {
 	Running  corral.Seconds `json:"running_s"`  // tasks
 	Dispatch corral.Seconds `json:"dispatch_s"` // held, and idle although a task was ready
 	Idle     corral.Seconds `json:"idle_s"`     // held, without a ready task
@@ -52,8 +52,8 @@ type Spent struct {
 	Unneeded corral.Seconds `json:"unneeded_s"` // not held, without a ready task
 }
 
-// Measured contains the measurements of the tasks of one transformation that ran.
-type Measured struct {
+// A Measurement sums up the executed tasks of one transformation.
+type Measurement struct {
 	Name        string         `json:"kind"`
 	Tasks       int            `json:"tasks"`  // that ran to an end
 	Failed      int            `json:"failed"` // of these
@@ -106,7 +106,7 @@ func OfRun(f RunFacts) *RunReport {
 	r.figures = []plot.Figure{
 		ganttOf(r, begun),
 		plot.Staircase{Title: "Cpus", Since: "the run's beginning", Held: h, Busy: b},
-		plot.Queue{Title: "Tasks that waited for a cpu", Ready: plot.Sum(ready), End: r.Span},
+		plot.ReadyTasks{Title: "Tasks that waited for a cpu", Ready: plot.Sum(ready), End: r.Span},
 	}
 	return r
 }
@@ -209,13 +209,13 @@ func heldBy(f RunFacts, all []stay, end corral.Seconds) (held []plot.Span) {
 }
 
 // measured sums up the measurements of each transformation's tasks.
-func measured(f RunFacts) []Measured {
+func measured(f RunFacts) []Measurement {
 	state := make(map[string]*api.Task, len(f.Tasks))
 	for i := range f.Tasks {
 		state[f.Tasks[i].ID] = &f.Tasks[i]
 	}
 	index := map[string]int{}
-	all := []Measured{}
+	all := []Measurement{}
 	for i := range f.Flow.Tasks {
 		w := &f.Flow.Tasks[i]
 		t := state[w.ID]
@@ -225,7 +225,7 @@ func measured(f RunFacts) []Measured {
 		k, known := index[kindOf(w)]
 		if !known {
 			k, index[kindOf(w)] = len(all), len(all)
-			all = append(all, Measured{Name: kindOf(w)})
+			all = append(all, Measurement{Name: kindOf(w)})
 		}
 		m, took := &all[k], corral.Seconds(max(0, t.EndedAt.Sub(t.StartedAt)))
 		m.Tasks++
@@ -243,12 +243,12 @@ func measured(f RunFacts) []Measured {
 	for i := range all {
 		all[i].Mean = all[i].Sum / corral.Seconds(all[i].Tasks)
 	}
-	slices.SortStableFunc(all, func(a, b Measured) int { return cmp.Compare(b.Sum, a.Sum) })
+	slices.SortStableFunc(all, func(a, b Measurement) int { return cmp.Compare(b.Sum, a.Sum) })
 	return all
 }
 
 // spentOf goes through the time from change to change of the held, busy and ready levels.
-func spentOf(held, busy, ready plot.Levels, end corral.Seconds) (s Spent) {
+func spentOf(held, busy, ready plot.Levels, end corral.Seconds) (s TimeUse) {
 	var instants []corral.Seconds
 	for _, l := range []plot.Levels{held, busy, ready} {
 		for _, at := range l {

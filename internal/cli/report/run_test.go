@@ -66,7 +66,7 @@ func TestWhereTheTimeWent(t *testing.T) {
 	t.Parallel()
 	r := report.OfRun(runFacts(t))
 	second := corral.Seconds(time.Second)
-	want := report.Spent{
+	want := report.TimeUse{
 		Running:  16 * second, // 4 + 6 + 3 + 3
 		Dispatch: 2 * second,  // the first second, before a; and between a and b
 		Idle:     1 * second,  // after d, until the run's end
@@ -81,7 +81,7 @@ func TestWhereTheTimeWent(t *testing.T) {
 	if r.Span != 17*second || r.Workers != 2 || r.PeakCPUs != 2 {
 		t.Errorf("span %s, %d workers, %d cpus at most", r.Span, r.Workers, r.PeakCPUs)
 	}
-	kinds := []report.Measured{
+	kinds := []report.Measurement{
 		{Name: "use", Tasks: 3, Failed: 1, Sum: 12 * second, Mean: 4 * second, Most: 6 * second},
 		{Name: "make", Tasks: 1, Sum: 4 * second, Mean: 4 * second, Most: 4 * second},
 	}
@@ -108,7 +108,7 @@ func TestARunThatGoesOn(t *testing.T) {
 	f.Tasks = []api.Task{f.Tasks[0], running("b", 6*time.Second), running("c", 7*time.Second),
 		{ID: "d", State: corral.TaskReady}}
 	r := report.OfRun(f)
-	want := report.Spent{Running: 18 * second, Dispatch: 2 * second}
+	want := report.TimeUse{Running: 18 * second, Dispatch: 2 * second}
 	if diff := cmp.Diff(want, r.Spent); diff != "" || r.Span != 20*second || r.Workers != 1 {
 		t.Errorf("span %s, %d workers (-want +got):\n%s", r.Span, r.Workers, diff)
 	}

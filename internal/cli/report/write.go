@@ -117,7 +117,7 @@ type share struct {
 }
 
 // shares names the uses of the time.
-func (s Spent) shares() []share {
+func (s TimeUse) shares() []share {
 	all := s.Running + s.Dispatch + s.Idle + s.Waiting + s.Unneeded
 	var shares []share
 	for _, part := range []struct {
