@@ -70,12 +70,12 @@ func TestPilotIsCalledBack(t *testing.T) {
 		}, "", ""},
 		{"nobody listens", func(t *testing.T, _ string) []string { return []string{vacant(t)} }, corral.Failed, "connection refused"},
 		{"somebody else's listener", func(t *testing.T, _ string) []string { return []string{speaker(t, "fedcba9876543210")} },
-			corral.Failed, "somebody else answers there"},
+			corral.Failed, "another program answers there"},
 		{"no address", func(*testing.T, string) []string { return nil }, corral.Invalid, "0 addresses"},
 		{"too many", func(*testing.T, string) []string { return make([]string, 9) }, corral.Invalid, "9 addresses"},
-		{"a name", func(*testing.T, string) []string { return []string{"localhost:2000"} }, corral.Invalid, "not to be dialled"},
-		{"a port of the system's", func(*testing.T, string) []string { return []string{"127.0.0.1:22"} }, corral.Invalid, "not to be dialled"},
-		{"everybody", func(*testing.T, string) []string { return []string{"224.0.0.1:2000"} }, corral.Invalid, "not to be dialled"},
+		{"a name", func(*testing.T, string) []string { return []string{"localhost:2000"} }, corral.Invalid, "must not be dialled"},
+		{"a port of the system's", func(*testing.T, string) []string { return []string{"127.0.0.1:22"} }, corral.Invalid, "must not be dialled"},
+		{"everybody", func(*testing.T, string) []string { return []string{"224.0.0.1:2000"} }, corral.Invalid, "must not be dialled"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -25,8 +25,8 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/kit/closefds"
 	"github.com/corral-pilot/corral/internal/kit/fault"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 	"github.com/corral-pilot/corral/internal/kit/version"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/service/personal"
@@ -38,7 +38,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := closefds.CloseOnExec(); err != nil { // what this process inherited is not for jobs
+	if err := proc.CloseOnExec(); err != nil { // what this process inherited is not for jobs
 		fmt.Fprintln(os.Stderr, "corrald: "+err.Error())
 		os.Exit(api.ExitCode(err))
 	}

@@ -18,14 +18,13 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor/transfer"
-	"github.com/corral-pilot/corral/internal/kit/closefds"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 	"github.com/corral-pilot/corral/internal/kit/version"
 	"github.com/corral-pilot/corral/internal/node/condorworker"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/node/pilot"
 	"github.com/corral-pilot/corral/internal/node/process"
 	"github.com/corral-pilot/corral/internal/node/sitejob"
-	"github.com/corral-pilot/corral/internal/node/streamworker"
 	"github.com/corral-pilot/corral/internal/shim/slurm/step"
 )
 
@@ -45,7 +44,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	signal.Notify(make(chan os.Signal, 1), process.Notices...) // else they would end this process
-	if err := closefds.CloseOnExec(); err != nil {             // what a batch system left open is not for tasks
+	if err := proc.CloseOnExec(); err != nil {                 // what a batch system left open is not for tasks
 		fmt.Fprintln(os.Stderr, "pilot:", err) // tasks run all the same
 	}
 	err := app(os.Stdout, os.Stderr).RunContext(ctx, os.Args)
@@ -123,7 +122,7 @@ func stream(lg *slog.Logger) *cli.Command {
 			if err != nil || c.NArg() != 1 {
 				return cli.Exit("want the number of a worker job", exitUsage)
 			}
-			return streamworker.Run(c.Context, lg, number)
+			return condorworker.Run(c.Context, lg, number)
 		},
 	}
 }

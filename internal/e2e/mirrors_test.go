@@ -123,7 +123,7 @@ func TestFourMirrors(t *testing.T) {
 		t.Fatalf("site is %s: %s", s.State, s.Reason)
 	}
 	tries := u.history("here", "fetch")
-	for i, want := range []string{"server said 403 Forbidden", "truncated: ", "digest is sha256:", "bytes in "} {
+	for i, want := range []string{"server replied 403 Forbidden", "truncated: ", "digest is sha256:", "bytes in "} {
 		if i >= len(tries) || !strings.Contains(tries[i], want) {
 			t.Errorf("try %d is not in the history with %q: %q", i+1, want, tries)
 		}

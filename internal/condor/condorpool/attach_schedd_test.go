@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
@@ -148,7 +150,7 @@ func (w *world) sh(c corral.Cluster, command string) (string, error) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		w.t.Fatal(err)
 	}
-	account, err := condor.AccountFor(runAs())
+	account, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -179,7 +181,7 @@ func (w *world) scheddless() scheddless {
 		w.t.Fatal(err)
 	}
 	// What is taken back is believed here, as in a pool with HTCondor's own settings.
-	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(w.dir, "scheddless"), Release: release, Address: address, RunAs: runAs(),
+	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(w.dir, "scheddless"), Release: release, Address: address, RunAs: programs.Unprivileged(),
 		Extra: "COLLECTOR.IGNORE_INVALIDATE = False"})
 	if err != nil {
 		w.t.Fatal(err)

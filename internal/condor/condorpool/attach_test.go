@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
@@ -91,7 +93,7 @@ func (w *world) workerOf(c corral.Cluster) condor.Token {
 // owner is the user of a pool of ours.
 func owner(t *testing.T) string {
 	t.Helper()
-	account, err := condor.AccountFor(runAs())
+	account, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func TestAttachFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool, err := condor.NewPool(condor.PoolConfig{Dir: filepath.Join(w.dir, "theirs"), Release: release, Address: address,
-		RunAs: runAs(), Extra: "SEC_TOKEN_ISSUER_KEY = POOL\nSCHEDD.USE_SHARED_PORT = False"})
+		RunAs: programs.Unprivileged(), Extra: "SEC_TOKEN_ISSUER_KEY = POOL\nSCHEDD.USE_SHARED_PORT = False"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
@@ -178,7 +180,7 @@ func TestEnvIsEnough(t *testing.T) {
 	j := w.attempt(c, 1, 2)
 	w.glidein(c, j, w.mint(c, j), nil)
 	home := filepath.Join(w.dir, "home")
-	if err := (folder{home, runAs()}).make(); err != nil {
+	if err := (folder{home, programs.Unprivileged()}).make(); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
@@ -189,7 +191,7 @@ func TestEnvIsEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	owner, err := condor.AccountFor(runAs())
+	owner, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +270,7 @@ func TestRemovalEndsDAGMan(t *testing.T) {
 	w := newWorld(t)
 	c := w.ready("mine")
 	dir := filepath.Join(w.dir, "dag")
-	if err := (folder{dir, runAs()}).make(); err != nil {
+	if err := (folder{dir, programs.Unprivileged()}).make(); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{

@@ -3,17 +3,17 @@
 package condorpool
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/programs"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
@@ -23,7 +23,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/run"
 )
 
-// release is a real HTCondor, which scripts/htcondor has set up.
+// release is the folder of a real HTCondor.
 var release string
 
 func TestMain(m *testing.M) {
@@ -32,23 +32,12 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
-	cmd := exec.Command("../../../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "scripts/htcondor:", err)
+	var err error
+	if release, err = programs.HTCondor(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	release = string(bytes.TrimSpace(out))
 	os.Exit(m.Run())
-}
-
-// runAs is the user whom pools of tests belong to: an unprivileged one that every Debian has.
-func runAs() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
 }
 
 // installed is the real HTCondor as the only release. What a ref names otherwise is a folder, or not there.
@@ -105,7 +94,7 @@ func (w *world) begin() {
 		Host:     netip.MustParseAddr("127.0.0.1"),
 		Releases: installed{},
 		NewQueue: func(corral.Cluster, condor.Tools, string) Queue { return &queue{} },
-		RunAs:    runAs(),
+		RunAs:    programs.Unprivileged(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
@@ -123,7 +125,7 @@ func (w *world) glidein(c corral.Cluster, j corral.Job, secret string, change fu
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	owner, err := condor.AccountFor(runAs())
+	owner, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/internal/store"
@@ -151,7 +153,7 @@ func (w *world) stranger(c corral.Cluster, secret string) condor.Tools {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		w.t.Fatal(err)
 	}
-	tools, err := condor.Attach(condor.RemoteConfig{Dir: dir + "/remote", Release: release, Collector: c.Collector, RunAs: runAs()}, secret)
+	tools, err := condor.Attach(condor.RemoteConfig{Dir: dir + "/remote", Release: release, Collector: c.Collector, RunAs: programs.Unprivileged()}, secret)
 	if err != nil {
 		w.t.Fatal(err)
 	}

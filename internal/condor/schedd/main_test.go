@@ -46,7 +46,7 @@ func again() (status int, err error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 1, err
 	}
-	release, err := output("../../../scripts/htcondor")
+	release, err := programs.HTCondor()
 	if err != nil {
 		return 1, err
 	}

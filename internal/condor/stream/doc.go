@@ -1,6 +1,6 @@
 // Package stream runs tasks in an HTCondor pool without an HTCondor job for each.
 //
-// Instead, worker jobs claim slots, each a program (internal/node/streamworker) that dials home and takes
+// Instead, worker jobs claim slots, each a program (internal/node/condorworker) that dials home and takes
 // tasks over its connection, as the workers of an embedded cluster do: from a dispatcher, by the same matching.
 // HTCondor decides who gets a slot; tasks follow each other there within milliseconds.
 //

@@ -111,7 +111,7 @@ func TestOutlook(t *testing.T) {
 	asked := glideinWith(forever, alive(1, corral.JobRunning))
 	asked.Asked = corral.AskDrain
 	finished := glideinWith(resubmit.Policy{}, over(1, corral.OutcomeExpired))
-	finished.State, finished.Reason = corral.GlideinFinished, "no resubmission asked"
+	finished.State, finished.Reason = corral.GlideinFinished, "no resubmission requested"
 	planned := glideinWith(forever)
 	planned.NotBefore = t0.Add(time.Hour)
 	queued := glideinWith(forever, alive(1, corral.JobQueued))
@@ -129,14 +129,14 @@ func TestOutlook(t *testing.T) {
 		at      time.Time
 		why     string
 	}{
-		{"over", finished, corral.Hold{}, corral.NextNothing, 0, time.Time{}, "no resubmission asked"},
+		{"over", finished, corral.Hold{}, corral.NextNothing, 0, time.Time{}, "no resubmission requested"},
 		{"asked to drain", asked, corral.Hold{}, corral.NextLeave, 0, time.Time{}, "asked to drain"},
 		{"new", glideinWith(forever), corral.Hold{}, corral.NextSubmit, 1, time.Time{}, "first attempt"},
 		{"planned", planned, corral.Hold{}, corral.NextSubmit, 1, planned.NotBefore, "first attempt"},
 		{"held", glideinWith(forever), held, corral.NextSubmit, 1, held.Until, "came to nothing"},
 		{"lost", lost, corral.Hold{}, corral.NextSubmit, 2, retry, "retry 1 of 2"},
 		{"queued", queued, corral.Hold{}, corral.NextStart, 1, queued.LatestStart(queued.Attempts[0]), "queue"},
-		{"runs, and is the only one", glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning)), corral.Hold{}, corral.NextFinish, 0, t0.Add(leave), "no resubmission asked"},
+		{"runs, and is the only one", glideinWith(resubmit.Policy{}, alive(1, corral.JobRunning)), corral.Hold{}, corral.NextFinish, 0, t0.Add(leave), "no resubmission requested"},
 		{"runs, and another follows", glideinWith(twice, alive(1, corral.JobRunning)), corral.Hold{}, corral.NextSubmit, 2, t0.Add(leave), "resubmission 1 of 2"},
 		{"runs, and another overlaps", lap(glideinWith(twice, alive(1, corral.JobRunning))), corral.Hold{}, corral.NextSubmit, 2, t0.Add(leave - 20*time.Second), "overlapping attempt 1 by 20s"},
 		{"runs as the last", glideinWith(twice, over(1, corral.OutcomeExpired), over(2, corral.OutcomeExpired), alive(3, corral.JobRunning)), corral.Hold{}, corral.NextFinish, 0, t0.Add(leave), "all 2 resubmissions used"},

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -18,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/corral-pilot/corral/internal/kit/programs"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
@@ -73,13 +74,10 @@ func needPool(t *testing.T) *condor.Pool {
 }
 
 func startPool() error {
-	setUp := exec.Command("../../../scripts/htcondor")
-	setUp.Stderr = os.Stderr
-	out, err := setUp.Output()
-	if err != nil {
+	var err error
+	if htcondor.release, err = programs.HTCondor(); err != nil {
 		return err
 	}
-	htcondor.release = string(bytes.TrimSpace(out))
 	if htcondor.dir, err = openFolder("pilot-pool-"); err != nil {
 		return err
 	}
@@ -99,21 +97,13 @@ func startPool() error {
 
 func poolConfig(dir string) (condor.PoolConfig, error) {
 	address, err := condor.FreeAddress(netip.MustParseAddr("127.0.0.1"))
-	return condor.PoolConfig{Dir: filepath.Join(dir, "pool"), Release: htcondor.release, Address: address, RunAs: poolOwner()}, err
+	return condor.PoolConfig{Dir: filepath.Join(dir, "pool"), Release: htcondor.release, Address: address, RunAs: programs.Unprivileged()}, err
 }
 
 // openFolder makes a folder that the pool's owner can enter.
 func openFolder(pattern string) (string, error) {
 	dir, err := os.MkdirTemp("", pattern)
 	return dir, errors.Join(err, os.Chmod(dir, 0o755))
-}
-
-// poolOwner is who runs HTCondor: it refuses root.
-func poolOwner() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
 }
 
 // soon bounds what should take some seconds.
@@ -173,7 +163,7 @@ func newCondorSite(t *testing.T, s *service, change func(*jobfiles.Pilot)) site 
 // credential is as whom pilots run here; nil: as ourselves.
 func credential(t *testing.T) *syscall.Credential {
 	t.Helper()
-	name := poolOwner()
+	name := programs.Unprivileged()
 	if name == "" {
 		return nil
 	}

@@ -29,7 +29,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/kit/closefds"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 	"github.com/corral-pilot/corral/internal/kit/xdg"
 	"github.com/corral-pilot/corral/internal/node/runas"
 )
@@ -187,7 +187,7 @@ func (c Corrald) Start(ctx context.Context) (started bool, err error) {
 	}
 	defer log.Close()
 	// a lock that a script holds while we run is not for as long as corrald runs
-	if err := closefds.CloseOnExec(); err != nil {
+	if err := proc.CloseOnExec(); err != nil {
 		return false, err
 	}
 	// a session of its own: the end of the terminal, or Ctrl-C in it, is not for corrald

@@ -8,7 +8,6 @@ import (
 	"github.com/corral-pilot/corral/internal/service/metrics"
 	"github.com/corral-pilot/corral/internal/service/outage"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
@@ -46,8 +45,8 @@ type Config struct {
 
 // Bounds are those of requests.
 type Bounds struct {
-	Pace   rest.Pace     // of bodies; zero: rest.DefaultPace
-	Visits visits.Bounds // of a central corrald at its users' sites; zero: it goes nowhere
+	Pace   rest.Pace   // of bodies; zero: rest.DefaultPace
+	Visits VisitBounds // of a central corrald at its users' sites; zero: it goes nowhere
 }
 
 // Workers are what is known of workers now.

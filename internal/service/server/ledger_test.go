@@ -99,7 +99,7 @@ func TestPlansReserve(t *testing.T) {
 	must(f.SetSite(t.Context(), "local", api.SetSite{Allocation: ptr("1USD")}))(t)
 	in.Goal = newPlan().Goal
 	row := must(f.CreatePlan(t.Context(), in, ""))(t)
-	if row.State != corral.PlanInfeasible || !strings.Contains(string(row.Document), "what is left of the allocation at site local") {
+	if row.State != corral.PlanInfeasible || !strings.Contains(string(row.Document), "site local has ") {
 		t.Errorf("without anything left: %s %s", row.State, row.Document)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/service/login"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 )
@@ -21,10 +20,10 @@ type loginHandlers struct {
 	*rest.Adapter
 	reach    *siteaccess.Reach
 	sessions *login.Sessions
-	visits   *visits.Keeper
+	visits   *visitKeeper
 }
 
-func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions, v *visits.Keeper) *loginHandlers {
+func newLogins(a *rest.Adapter, cfg Config, sessions *login.Sessions, v *visitKeeper) *loginHandlers {
 	return &loginHandlers{a, cfg.Reach, sessions, v}
 }
 
@@ -63,7 +62,7 @@ func (h *loginHandlers) step(c *rest.Call) error {
 		})
 	}
 	if err != nil {
-		return visits.Entry(c.Caller(), err)
+		return visitEntry(c.Caller(), err)
 	}
 	return c.JSON(next)
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/corral-pilot/corral/internal/service/events"
 	"github.com/corral-pilot/corral/internal/service/login"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/orphans"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -38,12 +36,12 @@ func New(lg *slog.Logger, db *store.DB, cfg Config) *Server {
 	life, stop := context.WithCancelCause(context.Background())
 	a := &rest.Adapter{Log: lg, DB: db, Life: life, Registered: cfg.Clusters.Changed}
 	s := &Server{lg: lg, logins: &login.Sessions{}, stop: stop}
-	goes := visits.New(cfg.Bounds.Visits)
+	goes := newVisits(cfg.Bounds.Visits)
 	runs, sites := newRuns(a, cfg), newSites(a, cfg, goes)
 	s.routes = slices.Concat(
 		newHealth(a, cfg).routes(),
 		sites.routes(),
-		orphans.New(cfg.Reach, sites.Resource).Routes(),
+		newOrphans(cfg.Reach, sites.Resource).Routes(),
 		newBacklogs(cfg.Reach, sites.Resource).routes(),
 		newLogins(a, cfg, s.logins, goes).routes(),
 		newGlideins(a, cfg).routes(),

@@ -27,7 +27,6 @@ import (
 	"github.com/corral-pilot/corral/internal/service/metrics"
 	"github.com/corral-pilot/corral/internal/service/outage"
 	"github.com/corral-pilot/corral/internal/service/server"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
@@ -139,7 +138,7 @@ func start(t testing.TB) *fixture {
 		Pools:   f.drawer,
 		Metrics: metrics.New(lg, f.db, "test", metrics.Sources{Workers: f.crowd.clusters.Workers, Credentials: way.Credentials.Of}),
 		Keys:    keybox(t.TempDir()),
-		Bounds:  server.Bounds{Visits: visits.Bounds{Allowed: contacts(t, "*:*")}},
+		Bounds:  server.Bounds{Visits: server.VisitBounds{Allowed: contacts(t, "*:*")}},
 	}
 	f.server = server.New(lg, f.db, f.config)
 	socket := filepath.Join(t.TempDir(), "s")

@@ -9,7 +9,6 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/decide/queueing"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
@@ -26,7 +25,7 @@ type siteHandlers struct {
 	roots                      string // the folder of sites here that are created without a root
 }
 
-func newSites(a *rest.Adapter, cfg Config, v *visits.Keeper) *siteHandlers {
+func newSites(a *rest.Adapter, cfg Config, v *visitKeeper) *siteHandlers {
 	r := rest.Resource[corral.Site]{
 		Adapter: a,
 		Object:  corral.ObjectSite,
@@ -107,7 +106,7 @@ func (h *siteHandlers) set(c *rest.Call) error {
 		}
 		facts, err := h.visitor.checkSet(ctx, c.Caller(), site, in)
 		if err != nil {
-			return rest.Step[corral.Site]{}, visits.Entry(c.Caller(), err)
+			return rest.Step[corral.Site]{}, visitEntry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
 			if err := stillAs(tx, site, in); err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/work/output"
 	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/run"
 )
@@ -164,9 +163,9 @@ func (h *taskHandlers) await(c *rest.Call, id corral.RunID, choice run.Choice) e
 // log answers with a file that a task's last execution left, or its scripts, in the run's directory on corrald's host.
 func (h *taskHandlers) log(c *rest.Call) error {
 	after, last := c.Query.Number("after"), c.Query.Number("last")
-	f := output.File{Task: c.Param("task"), Name: c.Query.OneOf("file", run.Logs()...)}
+	f := run.File{Task: c.Param("task"), Name: c.Query.OneOf("file", run.Logs()...)}
 	r, err := h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) error {
-		return output.Await(ctx, outputSource{h.runs}, load, f, after)
+		return run.Await(ctx, outputSource{h.runs}, load, f, after)
 	})
 	if err != nil {
 		return err
@@ -183,7 +182,7 @@ func (h *taskHandlers) log(c *rest.Call) error {
 func (h *taskHandlers) output(c *rest.Call) error {
 	return rest.Ask(h.Adapter, c, func(_ context.Context, since api.OutputPlace) (out api.Output, err error) {
 		_, err = h.While(c, func(ctx context.Context, load func(context.Context) (corral.Run, error)) (err error) {
-			out, err = output.Next(ctx, outputSource{h.runs}, load, since)
+			out, err = run.Next(ctx, outputSource{h.runs}, load, since)
 			return err
 		})
 		return out, err

@@ -11,7 +11,6 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/rest"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/provision"
@@ -24,7 +23,7 @@ import (
 type visitor struct {
 	reach  *siteaccess.Reach
 	prober Prober
-	visits *visits.Keeper
+	visits *visitKeeper
 }
 
 // create makes a site. The site is visited before there is a row, so that a contact, a root or an option that does not
@@ -47,7 +46,7 @@ func (h *siteHandlers) create(c *rest.Call) error {
 			site, err = h.visitor.visited(ctx, site, in.AcceptHostKey)
 		}
 		if err != nil {
-			return rest.Step[corral.Site]{}, visits.Entry(c.Caller(), err)
+			return rest.Step[corral.Site]{}, visitEntry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
 			if err := isFree(tx, site); err != nil {
@@ -204,7 +203,7 @@ func (h *siteHandlers) probe(c *rest.Call) error {
 			p, err = h.visitor.look(ctx, site, cluster)
 		}
 		if err != nil {
-			return rest.Step[api.Probe]{}, visits.Entry(c.Caller(), err)
+			return rest.Step[api.Probe]{}, visitEntry(c.Caller(), err)
 		}
 		return rest.Only(func(tx *store.Tx) (api.Probe, error) {
 			for _, said := range p.Words() {

@@ -18,7 +18,6 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/central"
 	"github.com/corral-pilot/corral/internal/service/server"
-	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 )
 
@@ -43,7 +42,7 @@ func (g *throng) goes(t *testing.T, rate access.Rate, patterns ...string) {
 	config := g.config
 	config.Reach = siteaccess.New(backends, "0123 me@here")
 	t.Cleanup(config.Reach.Close)
-	config.Bounds.Visits = visits.Bounds{Allowed: allowed, Rate: rate}
+	config.Bounds.Visits = server.VisitBounds{Allowed: allowed, Rate: rate}
 	g.door = central.NewDoor(server.New(lg, g.db, config), g.db, lg, access.Limits{})
 }
 

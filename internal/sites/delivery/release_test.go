@@ -174,7 +174,7 @@ func TestReleaseRefuses(t *testing.T) {
 		{"another architecture", foreign.Name, corral.Unsatisfiable, "is for linux/riscv64"},
 		{"another libc", musl.Name, corral.Unsatisfiable, "needs musl"},
 		{"a bad signature", unsigned.Name, corral.Forbidden, unsigned.Name},
-		{"no such folder", filepath.Join(t.TempDir(), "none"), corral.NotFound, "no HTCondor is there"},
+		{"no such folder", filepath.Join(t.TempDir(), "none"), corral.NotFound, "it has no HTCondor"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, _, err := catalog.Release(t.Context(), c.ref)

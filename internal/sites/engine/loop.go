@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/sites/siterelay"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -26,7 +26,7 @@ type siteLoop struct {
 	remains *remains
 	trouble *trouble
 	creds   *credentials
-	relay   *siterelay.Relay
+	relay   *siteaccess.Relay
 	told    map[corral.JobID]bool // attempts whose dispatcher was asked to drain them
 }
 
@@ -42,7 +42,7 @@ func newSiteLoop(e *Engine, site corral.Site) *siteLoop {
 		remains: &remains{line: way, prober: e.cfg.Prober, ended: true},
 		trouble: &trouble{line: way},
 		creds:   &credentials{line: way},
-		relay: siterelay.New(siterelay.Config{
+		relay: siteaccess.NewRelay(siteaccess.RelayConfig{
 			Log: e.lg, Reach: e.cfg.Reach, Clusters: e.clusters, Address: e.cfg.Address,
 		}),
 		told: map[corral.JobID]bool{},

@@ -15,6 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/condor"
 	"github.com/corral-pilot/corral/condor/classad"
@@ -26,34 +28,18 @@ import (
 	"github.com/corral-pilot/corral/packages/htcondor"
 )
 
-// realHTCondor is the folder of a real HTCondor, which scripts/htcondor has set up.
-var realHTCondor = sync.OnceValues(func() (string, error) {
-	cmd := exec.Command("../../../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	return string(bytes.TrimSpace(out)), err
-})
-
 const htcondorVersion = "23.9.6"
 
 type onlyRelease struct{}
 
-func (onlyRelease) Newest(context.Context) (ref string, err error) { return realHTCondor() }
+func (onlyRelease) Newest(context.Context) (ref string, err error) { return programs.HTCondor() }
 
 func (onlyRelease) Release(context.Context, string) (dir, version string, err error) {
-	dir, err = realHTCondor()
+	dir, err = programs.HTCondor()
 	return dir, htcondorVersion, err
 }
 
 func (onlyRelease) Prune([]string) error { return nil }
-
-// unprivileged is the user whom pools of tests belong to: HTCondor refuses root.
-func unprivileged() string {
-	if os.Getuid() == 0 {
-		return "nobody"
-	}
-	return ""
-}
 
 // poolDirs is where the pools of worlds are, and their workers.
 var poolDirs sync.Map // :: *world → string
@@ -71,7 +57,7 @@ func (w *world) pool() corral.Cluster {
 	}
 	poolDirs.Store(w, dir)
 	w.pools = condorpool.New(w.lg, w.db, condorpool.Config{
-		Dir: filepath.Join(dir, "c"), Host: netip.MustParseAddr("127.0.0.1"), Releases: onlyRelease{}, RunAs: unprivileged(),
+		Dir: filepath.Join(dir, "c"), Host: netip.MustParseAddr("127.0.0.1"), Releases: onlyRelease{}, RunAs: programs.Unprivileged(),
 		NewQueue: func(corral.Cluster, condor.Tools, string) condorpool.Queue { return nil },
 		OnChange: func() {
 			if c := w.current.Load(); c != nil {
@@ -147,7 +133,7 @@ func (w *world) given(j corral.Job, name string) []byte {
 // workers starts a real condor_master with what an attempt was given, as its pilot would, until the test ends.
 func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	w.t.Helper()
-	release, err := realHTCondor()
+	release, err := programs.HTCondor()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -167,7 +153,7 @@ func (w *world) workers(c corral.Cluster, j corral.Job, secret string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	account, err := condor.AccountFor(unprivileged())
+	account, err := condor.AccountFor(programs.Unprivileged())
 	if err != nil {
 		w.t.Fatal(err)
 	}

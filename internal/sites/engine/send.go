@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
-	"github.com/corral-pilot/corral/internal/sites/siterelay"
+	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
@@ -24,7 +24,7 @@ type sender struct {
 	watch  *watch
 	stager *stager
 	tokens *tokens
-	relay  *siterelay.Relay
+	relay  *siteaccess.Relay
 }
 
 // intend records that a job is about to be submitted, and returns its row. The token of an attempt is made of its tag;

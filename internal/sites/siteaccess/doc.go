@@ -11,4 +11,6 @@
 // nothing (probe.go). It is asked by people, about the nodes of a site or about the network between them and a pool
 // (survey.go). A probe's tag is recorded before it is submitted, so that the next corrald ends what this one leaves
 // when it dies.
+//
+// A Relay is the way back, for workers whose nodes cannot reach corrald (relay.go).
 package siteaccess

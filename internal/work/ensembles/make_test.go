@@ -129,7 +129,7 @@ func TestDraftRefuses(t *testing.T) {
 		{"unit", hourly, func(*api.NewEnsemble) {},
 			"budget: 1ch is in ch, and pilots at site local cost EUR: both need one unit"},
 		{"error", here, func(in *api.NewEnsemble) { in.Error = "5" },
-			`error: "5" is none of 0, uniform:SHARE with a share of at most 1, lognormal:S, transformation:S and host:S with S of at most 3`},
+			`error: "5" must be 0, uniform:SHARE with a share of at most 1, or lognormal:S, transformation:S or host:S with S of at most 3`},
 		{"spss and short pilots", here, func(in *api.NewEnsemble) {
 			in.Algorithm, in.Walltime = rehearsal.SPSS, corral.Seconds(10*time.Minute)
 		}, "algorithm: spss plans pilots that are held until the deadline, and at site local they have 10m0s: use another"},

@@ -162,14 +162,14 @@ func TestWhatIsAhead(t *testing.T) {
 		{Name: "other", Queue: "short", Nodes: 40, From: now.Add(time.Hour), To: now.Add(2 * time.Hour)},
 	}
 	f.Site.Facts.Allowance = &corral.Allowance{Account: "phys", CPUMinutes: 6000, Used: 600}
-	f.Site.Facts.Notes = []string{"what the account has left is not known: PrivateData hides usage", "the quota is not known"}
+	f.Site.Facts.Notes = []string{"the account's remaining allowance is not known: PrivateData hides usage", "the quota is not known"}
 	_, got := provision.Sites([]provision.Facts{f}, provision.Caution{Share: 0.5}, now)
 	const span = "from 2026-11-20T13:00:00Z to 2026-11-20T14:00:00Z: "
 	want := []string{
 		"queue normal at site hpc has maintenance all " + span + "no pilot is planned across it",
 		"queue normal at site hpc has maintenance some " + span + "3 of 40 nodes; the others are planned with as if they were all",
 		"account phys at site hpc had 90 of 100 cpu-hours left on 2026-11-20T12:00:00Z",
-		"site hpc: what the account has left is not known: PrivateData hides usage; the prediction rests on its waits alone",
+		"site hpc: the account's remaining allowance is not known: PrivateData hides usage; the prediction rests on its waits alone",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -220,7 +220,7 @@ func TestARevisionKeepsToWhatWasAsked(t *testing.T) {
 		{"a site", `{"sites":["other"]}`, "", "other", "ch", "[]"},
 		{"a price", `{"price":"3EUR/cpu-hour"}`, "", "local", "EUR", "[]"},
 		{"one price for several units", `{"price":"3EUR/cpu-hour"}`, "1USD/cpu-hour", "local", "EUR", "[]"},
-		{"a start-up of two minutes", `{"overhead_s":120}`, "", "local", "ch", "the soonest ends after 3m0s"},
+		{"a start-up of two minutes", `{"overhead_s":120}`, "", "local", "ch", "the fastest ends after 3m0s"},
 		{"several units", `{}`, "1USD/cpu-hour", "local", "ch", "[]"},
 		{"a site of another unit", `{"sites":["other"]}`, "1USD/cpu-hour", "", "ch",
 			"[no site takes pilots site other: its price is in USD, the plan's in ch]"},

@@ -113,7 +113,7 @@ func readJob(t *testing.T, f, account []string) job.Job {
 	j.Spec.Size.MemoryMiB, _ = notation.ParseMemory(f[17])
 	j.Spec.Size.MemoryEach = f[17] == "100M" || f[17] == "200M" // by default, and asked for
 	j.Spec.Size.CPUsPerTask = j.Spec.Size.CPUs
-	j.Exit, _ = notation.ParseExitCode(account[7])
+	_, _ = fmt.Sscanf(account[7], "%d:%d", &j.Exit.Status, &j.Exit.Signal)
 	j.Priority, _ = strconv.ParseInt(f[24], 10, 64)
 	if f[2] != "N/A" {
 		j.ArrayID, j.ArrayTask = number(f[1]), number(f[2])

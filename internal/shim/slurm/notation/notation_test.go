@@ -238,19 +238,6 @@ func TestParseMoment(t *testing.T) {
 	}
 }
 
-func TestExitCode(t *testing.T) {
-	for _, c := range []notation.ExitCode{{}, {Status: 7}, {Signal: 9}, {Status: 255}} {
-		if got, err := notation.ParseExitCode(c.String()); got != c || err != nil {
-			t.Errorf("%s is read as %s, %v", c, got, err)
-		}
-	}
-	for _, bad := range []string{"", "1", "x:0", "0:x", "-1:0", "256:0", "0:128"} {
-		if _, err := notation.ParseExitCode(bad); err == nil {
-			t.Errorf("%q is an exit code", bad)
-		}
-	}
-}
-
 // Nothing that is read crashes a parser or makes it write what it cannot read again.
 func FuzzNotation(f *testing.F) {
 	for _, file := range []string{"times", "memory", "arrays", "dependencies", "signals", "patterns"} {
@@ -263,7 +250,7 @@ func FuzzNotation(f *testing.F) {
 			f.Add(string(text))
 		}
 	}
-	for _, text := range []string{"1_[1-4],2", "now-2days", "n[1-3]", "#!/bin/sh\n#SBATCH -J 'a b'\n", "ALL,A=1", "0:9"} {
+	for _, text := range []string{"1_[1-4],2", "now-2days", "n[1-3]", "#!/bin/sh\n#SBATCH -J 'a b'\n", "ALL,A=1"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -301,7 +288,6 @@ func FuzzNotation(f *testing.F) {
 		}
 		_, _ = notation.ParseMoment(text, time.Unix(1_800_000_000, 0))
 		_, _ = notation.ParseWarning(text)
-		_, _ = notation.ParseExitCode(text)
 		_, _ = notation.Directives(text)
 		_ = notation.CheckScript(text)
 		_ = notation.ParseExport(text).Environment([]string{text, "A=1"})

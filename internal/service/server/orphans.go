@@ -1,15 +1,14 @@
-// Package orphans finds, adopts and cancels the jobs of ours at a site that the store does not know.
+package server
+
+// Orphans are jobs of this corrald at a site that the store does not contain. They exist only after a database was lost
+// or replaced by an older one, since an intent is recorded before a site learns of it. Their pilots work or wait
+// unattended: they use up allocations, and they keep the site's root from being removed.
 //
-// There are none as long as the store is whole: an intent is recorded before a site hears of it. They come with the
-// loss of a database, or when an older one is put back. Then pilots work, or wait in queues, of which nobody knows:
-// they use up people's allocations, and the site's root cannot be left clean.
-//
-// A job of ours shows by its directory below the site's root, which is there from its submission on; its batch system
-// says how it is. What a pilot was told is in its order. With these three, and the key of its token, its attempt is as
-// good as recorded: adoption makes a glidein with an attempt under the same tag, and the engine, which looks each tag
-// up before it submits anything, finds it alive. A pilot that dials in meanwhile is neither let in nor sent away
-// (gate).
-package orphans
+// A job is recognised by its directory below the site's root, which exists from its submission on; the batch system
+// gives its state, and its order holds what the pilot was told. Together with the key of its token these suffice to
+// record its attempt: adoption makes a glidein with an attempt under the same tag, and the engine, which looks up each
+// tag before it submits anything, finds it alive. A pilot that dials in before that is neither admitted nor sent away
+// (package admission).
 
 import (
 	"cmp"

@@ -1,15 +1,13 @@
-// Package siterelay keeps a relay on the head node of a site, through which the site's workers reach corrald and its
-// pools when their nodes have no way of their own.
+package siteaccess
+
+// A relay on the head node of a site carries connections of the site's workers to corrald and its pools when their
+// nodes cannot reach these. It is the pilot's program with another verb; corrald starts it over its connection with the
+// site and speaks with it on stdin and stdout (package broker/relay). It connects to nothing but the two targets to
+// which an attempt is admitted: the worker port and the attempt's own pool.
 //
-// The relay is the pilot's program with another verb, which corrald starts over its connection with the site and speaks
-// with on stdin and stdout (package broker/relay). It opens no way to anything but the two targets that the gate admits
-// an attempt to: the worker port, and the attempt's own pool.
-//
-// Whether a glidein may, or must, use the relay is a pure rule over what is recorded (rules.go). A Relay is the part of
-// a site's loop that starts and ends the program by that rule (relay.go). The program has a goroutine, which keeps it
-// running and never touches what the loop owns (process.go): between the two there are only the addresses and the
-// trouble, under a lock.
-package siterelay
+// Whether a glidein may or must use the relay is a pure rule over what is recorded. A Relay is the part of a site's
+// loop that starts and ends the program by that rule; a goroutine keeps the program running (relayprocess.go) and
+// shares with the loop only the addresses and the trouble, under a lock.
 
 import (
 	"context"
@@ -21,34 +19,33 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
 	"github.com/corral-pilot/corral/internal/sites/admission"
-	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// may reports whether workers of a glidein get the relay's addresses. Where it is left to us they do unless it is
-// known that their nodes have a way of their own, and only through ssh: a site without has our own network.
-func may(w reconcile.World, g corral.Glidein) bool {
+// mayHaveRelay reports whether workers of a glidein get the relay's addresses. Where it is left to us they do unless it
+// is known that their nodes have a way of their own, and only through ssh: a site without has our own network.
+func mayHaveRelay(w reconcile.World, g corral.Glidein) bool {
 	switch {
 	case g.Broker == corral.BrokerRelay:
 		return true
 	case g.Broker != corral.BrokerAuto && g.Broker != "", !strings.HasPrefix(w.Site.Contact, "ssh:"):
 		return false
 	}
-	outbound := known(w.Site)
+	outbound := reachesOut(w.Site)
 	return outbound == nil || !*outbound || poolIsHidden(w, g)
 }
 
-// needs reports whether a glidein that may have the relay can do nothing without.
-func needs(w reconcile.World, g corral.Glidein) bool {
-	if !may(w, g) {
+// needsRelay reports whether a glidein that may have the relay can do nothing without.
+func needsRelay(w reconcile.World, g corral.Glidein) bool {
+	if !mayHaveRelay(w, g) {
 		return false
 	}
-	outbound := known(w.Site)
+	outbound := reachesOut(w.Site)
 	return g.Broker == corral.BrokerRelay || outbound != nil && !*outbound || poolIsHidden(w, g)
 }
 
-// known returns whether the site's nodes reach other machines; nil if nobody has found out.
-func known(site corral.Site) *bool {
+// reachesOut returns whether the nodes of the site reach other machines; nil if that is unknown.
+func reachesOut(site corral.Site) *bool {
 	if site.Facts == nil {
 		return nil
 	}
@@ -58,16 +55,16 @@ func known(site corral.Site) *bool {
 // poolIsHidden reports whether the pool of a glidein listens where only its own machine reaches it.
 func poolIsHidden(w reconcile.World, g corral.Glidein) bool {
 	n, condor := w.Needs[g.Cluster]
-	return condor && siteaccess.OnLoopback(n.Cluster.Collector)
+	return condor && OnLoopback(n.Cluster.Collector)
 }
 
-// endTime is how long the end of a relay is waited for: a site that does not answer keeps nobody.
-const endTime = 2 * time.Second
+// relayEndTime is how long the end of a relay is waited for: a site that does not answer keeps nobody.
+const relayEndTime = 2 * time.Second
 
-// Config says what relays need of corrald. All fields are required.
-type Config struct {
+// RelayConfig says what relays need of corrald. All fields are required.
+type RelayConfig struct {
 	Log      *slog.Logger
-	Reach    *siteaccess.Reach
+	Reach    *Reach
 	Clusters *admission.Clusters // decides which requests through a relay are admitted, and is told of changes
 	Address  admission.Address   // what they are connected with
 }
@@ -76,13 +73,13 @@ type Config struct {
 // the loop first has it kept (Keep), then asks for each attempt that is to be submitted whether it must wait (Awaited)
 // and what addresses it is told (Addresses), and at the end records what is new (News, Note).
 type Relay struct {
-	cfg     Config
+	cfg     RelayConfig
 	process *process // nil: no attempt needs one
 	awaited bool     // by an attempt that is about to be submitted
 }
 
 // New returns a relay that does not run.
-func New(cfg Config) *Relay { return &Relay{cfg: cfg} }
+func NewRelay(cfg RelayConfig) *Relay { return &Relay{cfg: cfg} }
 
 // Keep starts the relay when there is an attempt that was told of it, as one may that an earlier corrald submitted, and
 // ends it after the last of them, unless a glidein waits for it. back says that the site was in trouble until now: then
@@ -90,7 +87,7 @@ func New(cfg Config) *Relay { return &Relay{cfg: cfg} }
 func (r *Relay) Keep(ctx context.Context, w reconcile.World, back bool) {
 	wanted := len(w.NoRelay) > 0
 	for _, g := range w.Glideins {
-		wanted = wanted || len(g.Live()) > 0 && may(w, g)
+		wanted = wanted || len(g.Live()) > 0 && mayHaveRelay(w, g)
 	}
 	switch {
 	case wanted:
@@ -122,7 +119,7 @@ func (r *Relay) End() {
 		return
 	}
 	r.process.cancel()
-	patience := time.NewTimer(endTime)
+	patience := time.NewTimer(relayEndTime)
 	defer patience.Stop()
 	select {
 	case <-r.process.ended:
@@ -134,18 +131,18 @@ func (r *Relay) End() {
 // Awaited reports whether an attempt of g that is about to be submitted must wait until the relay was tried for the
 // first time, or tried again if g needs it. It starts the relay. What comes of it the next step knows.
 func (r *Relay) Awaited(ctx context.Context, w reconcile.World, g corral.Glidein) bool {
-	if !may(w, g) {
+	if !mayHaveRelay(w, g) {
 		return false
 	}
 	r.start(ctx, w.Site)
 	r.awaited = true
 	addresses, trouble := r.process.state()
-	return len(addresses) == 0 && trouble == "" || trouble != "" && needs(w, g)
+	return len(addresses) == 0 && trouble == "" || trouble != "" && needsRelay(w, g)
 }
 
 // Addresses returns the addresses of the relay, HOST:PORT, that workers of g are told; none if they are told of none.
 func (r *Relay) Addresses(w reconcile.World, g corral.Glidein) []string {
-	if r.process == nil || !may(w, g) {
+	if r.process == nil || !mayHaveRelay(w, g) {
 		return nil
 	}
 	addresses, _ := r.process.state()
@@ -172,7 +169,7 @@ func (r *Relay) Lacks(w reconcile.World) map[corral.GlideinID]string {
 	}
 	lacks := map[corral.GlideinID]string{}
 	for _, g := range w.Glideins {
-		if g.Asked == corral.AskNothing && needs(w, g) {
+		if g.Asked == corral.AskNothing && needsRelay(w, g) {
 			lacks[g.ID] = notRunning + trouble
 		}
 	}
@@ -188,7 +185,7 @@ func (r *Relay) Note(tx *store.Tx, w reconcile.World) error {
 	_, err := tx.SetSite(w.Site.ID, func(s *corral.Site) { s.RelayTrouble = why })
 	errs := []error{err}
 	for _, g := range w.Glideins {
-		if why != "" && may(w, g) {
+		if why != "" && mayHaveRelay(w, g) {
 			errs = append(errs, tx.Log(corral.ObjectGlidein, int64(g.ID), "relay", notRunning+why))
 		}
 	}

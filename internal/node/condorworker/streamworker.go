@@ -1,11 +1,12 @@
-// Package streamworker is the program of a worker job: an HTCondor job that takes the tasks of runs over a connection
-// to corrald, for as long as there are some. What it may have of the machine its slot says, the way home the ad of its
-// glidein, and what opens the door there a file that came with the job.
+package condorworker
+
+// A stream worker is the program of a worker job: an HTCondor job that takes the tasks of runs over a connection to
+// corrald as long as there are any. The ad of its slot gives its share of the machine, the ad of its glidein gives
+// corrald's address, and a file that came with the job holds the secret that admits it.
 //
-// HTCondor ends it with SIGTERM when the job is removed, held or evicted; then it kills what runs and hands back what
-// it has, before it leaves. It leaves by itself when it has had nothing to do for a while, so that its slot is free for
-// others, and when corrald has not answered for long.
-package streamworker
+// HTCondor ends it with SIGTERM when the job is removed, held or evicted; the worker then kills the tasks that run and
+// hands back their results before it leaves. It leaves by itself when it has had nothing to do for a while, which frees
+// its slot, and when corrald has not answered for a long time.
 
 import (
 	"context"
@@ -21,7 +22,6 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/embedded/worker"
 	"github.com/corral-pilot/corral/internal/kit/input"
-	"github.com/corral-pilot/corral/internal/node/condorworker"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/node/nodecheck"
 )
@@ -41,7 +41,7 @@ const (
 
 // Run is the program of the worker job with this number. It returns when the worker has left.
 func Run(ctx context.Context, lg *slog.Logger, number int64) error {
-	ctx, cancel, slot, err := condorworker.Enter(ctx)
+	ctx, cancel, slot, err := Enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func Run(ctx context.Context, lg *slog.Logger, number int64) error {
 }
 
 // config says what the worker is, by its slot and the file that came with its job.
-func config(slot condorworker.Slot, number int64, now time.Time) (cfg worker.Config, err error) {
+func config(slot Slot, number int64, now time.Time) (cfg worker.Config, err error) {
 	text, err := input.ReadFile(filepath.Join(slot.Dir, jobfiles.StreamFile), maxSandbox)
 	var came jobfiles.Stream
 	if err == nil {

@@ -1,7 +1,4 @@
-// Package closefds keeps what a program was given open from the programs that it starts. Whatever Go opens is kept
-// from them anyway; what would reach them is what its caller had open: a lock, or a pipe that somebody reads to its
-// end.
-package closefds
+package proc
 
 import (
 	"fmt"

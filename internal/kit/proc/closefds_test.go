@@ -1,4 +1,4 @@
-package closefds_test
+package proc_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/corral-pilot/corral/internal/kit/closefds"
+	"github.com/corral-pilot/corral/internal/kit/proc"
 )
 
 func TestCloseOnExec(t *testing.T) {
@@ -33,7 +33,7 @@ func TestCloseOnExec(t *testing.T) {
 	if before := child(); before == "0 1 2" {
 		t.Fatalf("a child has %s open before, want more", before)
 	}
-	if err := closefds.CloseOnExec(); err != nil {
+	if err := proc.CloseOnExec(); err != nil {
 		t.Fatal(err)
 	}
 	if after := child(); after != "0 1 2" {

@@ -1,12 +1,10 @@
-// Package output tells what the tasks of a run print while it goes on: all in one stream (Next), or one (Await).
-//
-// Both answer a question that waits until there is something to say. Nothing is kept between two questions: each brings
-// the place up to which its listener was told. So a listener costs nothing between its questions, and a corrald that is
-// started again goes on with those of the one before.
-//
-// The kernel does not tell when a process writes into a file on any file system: files of running tasks are looked at
-// again and again, with pauses that grow with the time of a look.
-package output
+package run
+
+// This file serves the output of the tasks of a run while the run goes on: the output of all tasks as one stream
+// (Next), or the output of one task (Await). Both wait until there is output. Nothing is kept between two requests:
+// each gives the place up to which its client has read, so that a listener costs nothing in between and a restarted
+// corrald continues with the listeners of the previous one. The kernel does not report writes on every file system;
+// files of running tasks are therefore read again and again, with pauses that grow with the time that a look takes.
 
 import (
 	"bytes"

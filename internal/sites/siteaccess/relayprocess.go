@@ -1,4 +1,4 @@
-package siterelay
+package siteaccess
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/corral-pilot/corral/broker/relay"
 	"github.com/corral-pilot/corral/gridsite"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
-	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 )
 
 const (
@@ -24,7 +23,7 @@ const (
 // A process is the relay of one site while it is wanted. It has a goroutine of its own, run, and starts the program
 // again when that, or the connection with the site, was lost. The next one has the address of the one before.
 type process struct {
-	cfg    Config
+	cfg    RelayConfig
 	site   corral.Site
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -82,7 +81,7 @@ func (r *process) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		r.set(nil, siteaccess.Note(siteaccess.Trouble(err, began).Why))
+		r.set(nil, Note(Trouble(err, began).Why))
 		if time.Since(began) > pauseMax {
 			pause = pauseMin
 		}

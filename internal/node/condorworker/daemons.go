@@ -28,9 +28,9 @@ const (
 	quitTime   = 1500 * time.Millisecond // for the daemons to end in order; less than the supervisor's grace
 )
 
-// A worker is a condor_master, its descendants, and what is known of them. This process is their subreaper, so that
+// daemons are a condor_master and its descendants. This process is their subreaper, so that
 // whatever loses its parent stays ours to end.
-type worker struct {
+type daemons struct {
 	lg     *slog.Logger
 	out    *process.Pipe
 	config condor.GlideinConfig
@@ -63,7 +63,7 @@ func Serve(
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
 	defer signal.Stop(children)
-	w := &worker{lg: lg, out: out, config: offer(o, time.Now())}
+	w := &daemons{lg: lg, out: out, config: offer(o, time.Now())}
 	err := w.start(o.Join.Secret)
 	switch {
 	case errors.Is(err, condor.ErrRoot): // which it is on every node
@@ -84,7 +84,7 @@ func Serve(
 
 // watch returns when the master has ended. That is the only end there is: a worker that is to leave signals the master,
 // and waits for it like for one that ends by itself.
-func (w *worker) watch(ctx context.Context, children <-chan os.Signal, drain <-chan struct{}) {
+func (w *daemons) watch(ctx context.Context, children <-chan os.Signal, drain <-chan struct{}) {
 	stop := ctx.Done()
 	for w.ended == "" {
 		select {
@@ -104,7 +104,7 @@ func (w *worker) watch(ctx context.Context, children <-chan os.Signal, drain <-c
 // start prepares the daemons' folder and starts the master. The master quits should this process die: the kernel
 // signals it when the thread that started it ends. The goroutine below keeps its thread to itself and never returns, so
 // that the thread lasts as long as the process.
-func (w *worker) start(secret string) error {
+func (w *daemons) start(secret string) error {
 	// What an earlier process of this worker left must not be taken for this one's.
 	if err := errors.Join(process.AdoptOrphans(), atomicfile.RemoveAll(w.config.Dir)); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (w *worker) start(secret string) error {
 }
 
 // errorFile has what the daemons print before they have a log: that a library is missing, for example.
-func (w *worker) errorFile() string { return filepath.Join(w.config.Dir, "log", "stderr") }
+func (w *daemons) errorFile() string { return filepath.Join(w.config.Dir, "log", "stderr") }
 
 // describeStart says what the kernel means by a file that is there and is not found.
 func describeStart(cmd *exec.Cmd, err error) error {
@@ -151,7 +151,7 @@ func describeStart(cmd *exec.Cmd, err error) error {
 }
 
 // pace returns how soon to look at the daemons' log again.
-func (w *worker) pace() time.Duration {
+func (w *daemons) pace() time.Duration {
 	if w.entry.in && !w.draining && w.fault == nil {
 		return lookSlow
 	}
@@ -161,7 +161,7 @@ func (w *worker) pace() time.Duration {
 // step does whatever is due. Faults are looked for only in a worker that means to stay: one that drains ends as soon as
 // nothing runs, and one that leaves is killed when its time to do so in order is over. Everything that it knows comes
 // from the daemons' log and from the end of the master.
-func (w *worker) step(now time.Time) {
+func (w *daemons) step(now time.Time) {
 	if status, ok := process.Reap()[w.master]; ok {
 		w.ended, w.killed = "condor_master "+process.Ending(status), status.Signaled()
 	}
@@ -187,7 +187,7 @@ func (w *worker) step(now time.Time) {
 
 // tell tells the supervisor what is new about the worker. It has been idle since its last job ended, or since it
 // joined.
-func (w *worker) tell(registered bool, now time.Time) {
+func (w *daemons) tell(registered bool, now time.Time) {
 	if registered {
 		w.out.Say(process.Word{Registered: true})
 	}
@@ -204,7 +204,7 @@ func (w *worker) tell(registered bool, now time.Time) {
 }
 
 // drain has the daemons take no more jobs. step ends them after the jobs that run.
-func (w *worker) drain(now time.Time) {
+func (w *daemons) drain(now time.Time) {
 	w.draining, w.drainBy = true, now.Add(retellTime)
 	w.config.Draining, w.config.Attributes["CorralDraining"] = true, true
 	if err := w.config.Reconfigure(); err != nil {
@@ -215,7 +215,7 @@ func (w *worker) drain(now time.Time) {
 }
 
 // leave ends the daemons at once. Their jobs go back to the queue.
-func (w *worker) leave(now time.Time, why process.Word) {
+func (w *daemons) leave(now time.Time, why process.Word) {
 	if w.fault != nil {
 		return
 	}
@@ -225,7 +225,7 @@ func (w *worker) leave(now time.Time, why process.Word) {
 
 // signal signals the master: SIGHUP has the daemons read their configuration again, SIGTERM ends them in order, SIGQUIT
 // at once.
-func (w *worker) signal(s syscall.Signal) {
+func (w *daemons) signal(s syscall.Signal) {
 	if w.ended == "" { // else another process may have the number by now
 		_ = syscall.Kill(w.master, s)
 	}
@@ -233,7 +233,7 @@ func (w *worker) signal(s syscall.Signal) {
 
 // lastWord says why the worker left, once its master has ended. A master that ended by itself within one update of the
 // worker's end had reached it: it looks at the clock no more often.
-func (w *worker) lastWord(now time.Time) process.Word {
+func (w *daemons) lastWord(now time.Time) process.Word {
 	joined := !w.entry.joined.IsZero()
 	switch {
 	case w.fault != nil:
@@ -251,7 +251,7 @@ func (w *worker) lastWord(now time.Time) process.Word {
 }
 
 // because is the last thing that HTCondor complained of, to be put behind a sentence.
-func (w *worker) because() string {
+func (w *daemons) because() string {
 	words := w.log.Words()
 	if words == "" {
 		b, _ := os.ReadFile(w.errorFile()) // without one there is nothing to say

@@ -1,5 +1,4 @@
-// Package visits bounds where corrald goes for requests, and how often. Those of its own user have no bounds.
-package visits
+package server
 
 import (
 	"errors"
@@ -15,25 +14,28 @@ import (
 	"github.com/corral-pilot/corral/internal/service/rest"
 )
 
-// Bounds are those of visits. The zero value lets users have corrald go nowhere.
-type Bounds struct {
+// VisitBounds are those of visits. The zero value lets users have corrald go nowhere.
+type VisitBounds struct {
 	Allowed access.Contacts
 	Rate    access.Rate // of visits by requests of one owner
 }
 
-// A Keeper keeps how much of the rate each owner has used: owners are those whom an administrator has given a token.
-type Keeper struct {
-	bounds Bounds
+// A visitKeeper keeps how much of the rate each owner has used: owners are those whom an administrator has given a
+// token.
+type visitKeeper struct {
+	bounds VisitBounds
 
 	mu   sync.Mutex // guards following
 	used map[string]access.Bucket
 }
 
-// New returns a Keeper of the bounds.
-func New(b Bounds) *Keeper { return &Keeper{bounds: b, used: map[string]access.Bucket{}} }
+// newVisits returns a keeper of the bounds.
+func newVisits(b VisitBounds) *visitKeeper {
+	return &visitKeeper{bounds: b, used: map[string]access.Bucket{}}
+}
 
 // May counts a visit, or returns when the next one may be.
-func (k *Keeper) May(who access.Caller, now time.Time) error {
+func (k *visitKeeper) May(who access.Caller, now time.Time) error {
 	if who.Name == access.LocalName {
 		return nil
 	}
@@ -49,7 +51,7 @@ func (k *Keeper) May(who access.Caller, now time.Time) error {
 }
 
 // MayReach refuses a contact that is not for who asks.
-func (k *Keeper) MayReach(who access.Caller, contact string) error {
+func (k *visitKeeper) MayReach(who access.Caller, contact string) error {
 	to, err := gridsite.ParseContact(contact)
 	if err == nil {
 		err = access.CheckContact(who, "contact", to.Transport, to.User)
@@ -61,11 +63,11 @@ func (k *Keeper) MayReach(who access.Caller, contact string) error {
 	return k.bounds.Allowed.Check("contact", to.Host, port)
 }
 
-// Entry is the error of a site that did not let corrald in, at the field that would help. A site that does not answer
-// is told by a status of its own: corrald itself is well, and repeating the request at once, as clients do after a
-// 503, would be of no use. Why a host is not reached only administrators hear: to others it would tell what is in the
+// visitEntry is the error of a site that did not let corrald in, at the field that would help. A site that does not
+// answer is told by a status of its own: corrald itself is well, and repeating the request at once, as clients do after
+// a 503, would be of no use. Why a host is not reached only administrators hear: to others it would tell what is in the
 // network of corrald's machine.
-func Entry(who access.Caller, err error) error {
+func visitEntry(who access.Caller, err error) error {
 	var unreached *gridsite.Unreached
 	var early *access.TooMany
 	var key *gridsite.HostKeyError

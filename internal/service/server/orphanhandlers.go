@@ -1,4 +1,4 @@
-package orphans
+package server
 
 import (
 	"cmp"
@@ -15,19 +15,19 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Handlers answer requests about the orphans of sites.
-type Handlers struct {
+// orphanHandlers answer requests about the orphans of sites.
+type orphanHandlers struct {
 	rest.Resource[corral.Site]
 	reach *siteaccess.Reach
 }
 
-// New returns handlers for the sites that the resource finds, which are reached by r.
-func New(r *siteaccess.Reach, of rest.Resource[corral.Site]) *Handlers {
-	return &Handlers{Resource: of, reach: r}
+// newOrphans returns handlers for the sites that the resource finds, which are reached by r.
+func newOrphans(r *siteaccess.Reach, of rest.Resource[corral.Site]) *orphanHandlers {
+	return &orphanHandlers{Resource: of, reach: r}
 }
 
 // Routes are those below a site.
-func (h *Handlers) Routes() []rest.Route {
+func (h *orphanHandlers) Routes() []rest.Route {
 	return []rest.Route{
 		rest.Get("/v1/sites/:site/orphans", h.list),
 		rest.Post("/v1/sites/:site/orphans", h.settle),
@@ -35,7 +35,7 @@ func (h *Handlers) Routes() []rest.Route {
 }
 
 // at goes to the site that the path names, looks what is there, and has do work on it.
-func (h *Handlers) at(
+func (h *orphanHandlers) at(
 	ctx context.Context, c *rest.Call, do func(context.Context, corral.Site, gridsite.Access, []found) error,
 ) error {
 	site, err := h.Load(ctx, c)
@@ -63,7 +63,7 @@ func (h *Handlers) at(
 }
 
 // list answers with the orphans of a site.
-func (h *Handlers) list(c *rest.Call) error {
+func (h *orphanHandlers) list(c *rest.Call) error {
 	var all []api.Orphan
 	err := h.at(c.Context(), c, func(_ context.Context, _ corral.Site, _ gridsite.Access, found []found) error {
 		for _, o := range found {
@@ -79,7 +79,7 @@ func (h *Handlers) list(c *rest.Call) error {
 
 // settle adopts or cancels orphans. What is cancelled is gone before that is recorded, since there is no record that a
 // crash could leave half done: what is left shows up as an orphan again.
-func (h *Handlers) settle(c *rest.Call) error {
+func (h *orphanHandlers) settle(c *rest.Call) error {
 	return rest.Change(h.Adapter, c, func(
 		ctx context.Context, in api.SettleOrphans,
 	) (step rest.Step[api.List[api.Orphan]], err error) {

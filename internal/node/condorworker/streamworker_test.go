@@ -1,4 +1,4 @@
-package streamworker
+package condorworker
 
 import (
 	"os"
@@ -8,18 +8,17 @@ import (
 	"time"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/internal/node/condorworker"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 )
 
 // slot is one of a glidein that ends in an hour, with what came with a job.
-func slot(t *testing.T, sandbox string, now time.Time) condorworker.Slot {
+func slot(t *testing.T, sandbox string, now time.Time) Slot {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, jobfiles.StreamFile), []byte(sandbox), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return condorworker.Slot{
+	return Slot{
 		Dir: dir, Worker: "tag/0", Host: "n1", Resources: corral.Resources{CPUs: 2, MemoryMiB: 300},
 		Ends: now.Add(time.Hour), Home: []string{"tls:h:1"}, HomeDigest: "sha256:d",
 	}

@@ -1,4 +1,4 @@
-package output
+package run
 
 import (
 	"strings"
@@ -27,7 +27,7 @@ func (f files) read(of File, after, most int64) ([]byte, error) {
 }
 
 // ask tells of a run, and returns what it says as lines.
-func ask(t interface{ Fatal(...any) }, tasks []*api.Task, at api.OutputPlace, ended bool, f files) (said []string, out api.Output) {
+func askOutput(t interface{ Fatal(...any) }, tasks []*api.Task, at api.OutputPlace, ended bool, f files) (said []string, out api.Output) {
 	out, err := newTelling(tasks, at, ended, f.read).tell()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestTelling(t *testing.T) {
 		{"a run that is over, whatever its tasks are", func() { f["b 2 stdout"] += "cut" }, true, []string{"b 2 stdout: cut"}},
 	} {
 		step.do()
-		said, out := ask(t, tasks, at, step.ended, f)
+		said, out := askOutput(t, tasks, at, step.ended, f)
 		if diff := cmp.Diff(step.want, said); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.what, diff)
 		}
@@ -112,7 +112,7 @@ func TestTellingCutsNoCharacter(t *testing.T) {
 		var at api.OutputPlace
 		var got strings.Builder
 		for range 4 {
-			_, out := ask(t, tasks, at, false, files{"a 1 stdout": text})
+			_, out := askOutput(t, tasks, at, false, files{"a 1 stdout": text})
 			for _, p := range out.Pieces {
 				if !utf8.ValidString(p.Text) {
 					t.Errorf("%s: a piece of %d bytes cuts a character", state, len(p.Text))
@@ -184,7 +184,7 @@ func TestTellingOfManyThatRun(t *testing.T) {
 	tasks[len(tasks)/2].ID = "a"
 	var at api.OutputPlace
 	for range 1000 { // a sixth of the tasks each time
-		said, out := ask(t, tasks, at, false, files{"a 1 stdout": "here\n"})
+		said, out := askOutput(t, tasks, at, false, files{"a 1 stdout": "here\n"})
 		if at = out.Next; len(said) > 0 {
 			return
 		}
