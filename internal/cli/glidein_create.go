@@ -96,7 +96,8 @@ func (v glideinVerbs) awaitWorkers(c *cli.Context, cl *api.Client, g corral.Glid
 	if v.quiet {
 		fmt.Fprintln(v.out, g.ID)
 	}
-	ready, err := v.follow(c.Context, cl, g.ID, progress.Condition{Until: api.UntilWorkers, Timeout: c.Duration("timeout")})
+	until := progress.Condition{Until: api.UntilWorkers, Timeout: c.Duration("timeout")}
+	ready, err := v.follow(c.Context, cl, g.ID, until)
 	if err != nil {
 		v.say("glidein %d stays: see `corral glidein history %d`, or `corral glidein remove %d`", g.ID, g.ID, g.ID)
 		return objectError{fmt.Sprintf("/v1/glideins/%d", g.ID), err}
