@@ -37,21 +37,11 @@ func (t *Tx) account(name string) (corral.Owner, error) {
 	return o, err
 }
 
-// Refusal says why nothing is done for an owner; "" if the account is ACTIVE.
+// Refusal says why nothing is done for an owner; "" if the account is ACTIVE. What would ask for new things asks this
+// first, and reports why it waits; internal/work/admit, through which all of that goes, refuses it.
 func (t *Tx) Refusal(owner string) (string, error) {
 	o, err := t.account(owner)
 	return o.Refusal(), err
-}
-
-// serves refuses to make anything for an owner whose account is not ACTIVE. It is asked by the one function that stores
-// new rows, so that nothing that corrald does by itself can go round it: what would ask for new things looks at Refusal
-// before, and says why it waits.
-func (t *Tx) serves(owner string) error {
-	o, err := t.account(owner)
-	if err == nil && !o.Active() {
-		err = corral.ErrorAt(corral.Forbidden, "owner", "%s", o.Refusal())
-	}
-	return err
 }
 
 // Owner returns an owner with what it has. A NotFound error if no owner of that name has or had an object.

@@ -33,16 +33,17 @@ var clusters = table[corral.Cluster]{
 	},
 }
 
+// FreeClusterName returns a Conflict error if a cluster of the owner that is not DELETED has the name.
+func (t *Tx) FreeClusterName(owner, name string) error {
+	return clusters.free(t, func(other corral.Cluster) error {
+		return corral.Errorf(corral.Conflict, "cluster %q exists already, with id %d", name, other.ID)
+	}, "owner = ? and name = ? and state <> 'DELETED'", owner, name)
+}
+
 // CreateCluster stores c, an embedded cluster as READY and another as STARTING; its ID, State and times
-// are set here. A Conflict error if a cluster of its owner that is not DELETED has the name.
+// are set here. A Conflict error if its name is not free.
 func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
-	err := clusters.free(t, func(other corral.Cluster) error {
-		return corral.Errorf(corral.Conflict, "cluster %q exists already, with id %d", c.Name, other.ID)
-	}, "owner = ? and name = ? and state <> 'DELETED'", c.Owner, c.Name)
-	if err == nil {
-		err = t.Room("clusters", c.Owner, 1)
-	}
-	if err != nil {
+	if err := t.FreeClusterName(c.Owner, c.Name); err != nil {
 		return corral.Cluster{}, err
 	}
 	c.ID, c.State, c.Reason, c.CreatedAt, c.UpdatedAt = 0, corral.ClusterStarting, "", t.now, t.now
@@ -105,8 +106,8 @@ func clusterWithoutFacts(c corral.Cluster) corral.Cluster {
 }
 
 // unused returns a Conflict error that counts what still needs the cluster; nil if nothing does. It is asked in the
-// transaction that removes the cluster, and CreateGlidein and CreateRun look at the cluster's state in theirs: so
-// nothing can come to need a cluster while it goes.
+// transaction that removes the cluster, and internal/work/admit looks at the cluster's state in the one that creates a
+// glidein or a run: so nothing can come to need a cluster while it goes.
 func (t *Tx) unused(c corral.Cluster) error {
 	var live, running int
 	err := t.row(`

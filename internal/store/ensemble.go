@@ -35,25 +35,8 @@ var ensembles = table[record.Ensemble]{
 	},
 }
 
-// CreateEnsemble stores e as RUNNING; its ID, State and times are set here. A Conflict error if its cluster is DELETED,
-// or carries another one out; a Forbidden error if its owner may not use the cluster or the site of its pilots.
+// CreateEnsemble stores e as RUNNING, on a cluster that carries no other one out; its ID, State and times are set here.
 func (t *Tx) CreateEnsemble(e record.Ensemble) (record.Ensemble, error) {
-	_, c, err := t.usable(e.Owner, e.Pilots.SiteID, e.Cluster)
-	if err == nil {
-		err = c.Takes()
-	}
-	if err == nil {
-		err = ensembles.free(t, func(other record.Ensemble) error {
-			return corral.ErrorAt(corral.Conflict, "cluster", "%s carries ensemble %d out: wait for its end, or use "+
-				"another cluster", c.Name, other.ID)
-		}, "cluster_id = ? and state in ('RUNNING', 'ENDING')", e.Cluster)
-	}
-	if err == nil {
-		err = t.Room("ensembles", e.Owner, 1)
-	}
-	if err != nil {
-		return record.Ensemble{}, err
-	}
 	e.ID, e.State, e.CreatedAt, e.UpdatedAt = 0, record.Running, t.now, t.now
 	return ensembles.create(t, e, string(e.State))
 }

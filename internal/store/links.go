@@ -13,61 +13,6 @@ import (
 // ScaleLabel is the label by which a glidein names the cluster whose scale asked for it.
 const ScaleLabel = "scale"
 
-// What a row says beside its site and its cluster may point at other objects as well: the glidein that it follows, and
-// the labels by which corrald finds what a plan, a scale or an ensemble has asked for. A glidein that carries the
-// label of another owner's plan would be counted, charged and let go with that plan; so such a row is refused like one
-// at another owner's site.
-
-// usableLinks refuses a glidein that follows, or is labelled with, what is not its owner's: it would be let go, and
-// charged, with that.
-func (t *Tx) usableLinks(g corral.Glidein) error {
-	if g.Follows != 0 {
-		before, err := t.GlideinInBrief(g.Follows)
-		if err == nil {
-			err = MayUse(g.Owner, "follows_id", "glidein "+strconv.FormatInt(int64(before.ID), 10), before.Owner)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return t.checkLabels(g.Owner, g.Labels)
-}
-
-// checkLabels refuses labels of a new glidein or run that name a plan, an ensemble or a scale of another owner. A label
-// that is not a positive number names nothing.
-func (t *Tx) checkLabels(owner string, labels map[string]string) error {
-	for _, l := range []struct {
-		label   string
-		ownerOf func(int64) (string, error)
-	}{
-		{corral.PlanLabel, func(id int64) (string, error) {
-			p, err := t.PlanRow(corral.PlanID(id))
-			return p.Owner, err
-		}},
-		{record.Label, func(id int64) (string, error) {
-			e, err := t.Ensemble(record.ID(id))
-			return e.Owner, err
-		}},
-		{ScaleLabel, func(id int64) (string, error) {
-			c, err := t.Cluster(corral.ClusterID(id))
-			return c.Owner, err
-		}},
-	} {
-		id, err := strconv.ParseInt(labels[l.label], 10, 64)
-		if err != nil || id <= 0 {
-			continue
-		}
-		of, err := l.ownerOf(id)
-		if err == nil {
-			err = MayUse(owner, "labels."+l.label, l.label+" "+labels[l.label], of)
-		}
-		if err != nil {
-			return corral.ErrorAt(corral.KindOf(err), "labels."+l.label, "%w", err)
-		}
-	}
-	return nil
-}
-
 // UnusedSite refuses the removal of a site at which something that goes on asks for pilots without being asked again:
 // scales, plans that are PROVISIONED and ensembles that are carried out. The Conflict error names the commands that end
 // them. Plans that are READY do not keep a site: they ask for nothing by themselves.

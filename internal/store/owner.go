@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
@@ -26,9 +25,9 @@ import (
 //   - packages and mirrors: DB.Shared.
 //
 // An id may be kept from one transaction to the next; a name may not, as it can come to mean another object. So rows
-// name what they point at by id, and the functions that create rows refuse (MayUse) what points at another owner's
-// object: an administrator, too, finds a user's site, and asks for nothing there in their own name, since
-// it would run by the user's key.
+// name what they point at by id, and internal/work/admit, which alone creates what has an owner, refuses what points at
+// another owner's object (access.MayUse): an administrator, too, finds a user's site, and asks for nothing there in
+// their own name, since it would run by the user's key.
 //
 // Rows without an owner of their own belong to a row that has one: a job to its site. History, what nodes lost, what is
 // promised and spent is asked for by the id of such a row, which the caller has found first.
@@ -106,40 +105,3 @@ func Read[T any](ctx context.Context, o Owner, fn func(*Tx) (T, error)) (found T
 
 // Done is the error of a change whose result is not needed.
 func Done[T any](_ T, err error) error { return err }
-
-// MayUse refuses what points at another object that its owner may not use. It is the only judge of that: an owner may
-// use what is their own. place is the field of the request that names the object, name is what that is called, and of
-// is its owner. The error is Forbidden; who may not even see the object gets a NotFound error before this is asked.
-func MayUse(owner, place, name, of string) error {
-	if owner == of {
-		return nil
-	}
-	return corral.ErrorAt(corral.Forbidden, place, "%s is %s's, who alone may ask for anything new there", name, of)
-}
-
-// usable returns the site and the cluster that a new object of an owner points at, if the owner may use both.
-func (t *Tx) usable(owner string, site corral.SiteID, cluster corral.ClusterID) (s corral.Site, c corral.Cluster,
-	err error) {
-	if s, err = t.usableSite(owner, site); err == nil {
-		c, err = t.usableCluster(owner, cluster)
-	}
-	return s, c, err
-}
-
-// usableSite returns a site that an owner may use.
-func (t *Tx) usableSite(owner string, id corral.SiteID) (corral.Site, error) {
-	s, err := t.Site(id)
-	if err == nil {
-		err = MayUse(owner, "site", s.Name, s.Owner)
-	}
-	return s, err
-}
-
-// usableCluster returns a cluster that an owner may use.
-func (t *Tx) usableCluster(owner string, id corral.ClusterID) (corral.Cluster, error) {
-	c, err := t.Cluster(id)
-	if err == nil {
-		err = MayUse(owner, "cluster", c.Name, c.Owner)
-	}
-	return c, err
-}

@@ -57,27 +57,17 @@ type RunFilter struct {
 	Labels  map[string]string // has all of these
 }
 
+// FreeRunDir returns a Conflict error if a directory is that of a run that is not DELETED.
+func (t *Tx) FreeRunDir(dir string) error {
+	return runs.free(t, func(other corral.Run) error {
+		return corral.Errorf(corral.Conflict, "directory %s is that of run %d", dir, other.ID)
+	}, "dir = ? and state <> 'DELETED'", dir)
+}
+
 // CreateRun stores r as RUNNING; its ID, State and times are set here, its Reason is what it lacks now. A Conflict
-// error if its cluster is DELETED, or if its directory is that of a run that is not DELETED; a Forbidden error if its
-// owner may not use what it points at.
+// error if its directory is not free.
 func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
-	c, err := t.usableCluster(r.Owner, r.Cluster)
-	if err == nil {
-		err = c.Takes()
-	}
-	if err == nil {
-		err = t.checkLabels(r.Owner, r.Labels)
-	}
-	if err != nil {
-		return corral.Run{}, err
-	}
-	err = runs.free(t, func(other corral.Run) error {
-		return corral.Errorf(corral.Conflict, "directory %s is that of run %d", r.Dir, other.ID)
-	}, "dir = ? and state <> 'DELETED'", r.Dir)
-	if err == nil && t.actor != Actor { // the runs of an ensemble were accepted with it
-		err = cmp.Or(t.Room("runs-open", r.Owner, 1), t.Room("runs", r.Owner, 1))
-	}
-	if err != nil {
+	if err := t.FreeRunDir(r.Dir); err != nil {
 		return corral.Run{}, err
 	}
 	r.ID, r.Report, r.EndedAt = 0, nil, time.Time{}

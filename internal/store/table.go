@@ -51,27 +51,15 @@ func (tb table[T]) stored(row *T) []column {
 	return slices.DeleteFunc(tb.columns(row), func(c column) bool { return strings.HasPrefix(c.name, "(") })
 }
 
-// insert stores a new row and returns its id. A Forbidden error if it would be that of an owner whose account is not
-// ACTIVE.
+// insert stores a new row and returns its id.
 func (tb table[T]) insert(t *Tx, row T) (int64, error) {
 	columns := tb.stored(&row)
-	if tb.owner == "owner" {
-		if err := t.serves(ownerOf(columns)); err != nil {
-			return 0, err
-		}
-	}
 	query := "insert into " + tb.name + " (" + namesOf(columns) + ") values (" + marks(columns) + ")"
 	result, err := t.exec(query, fieldsOf(columns)...)
 	if err != nil {
 		return 0, fmt.Errorf("inserting a %s: %w", tb.noun, err)
 	}
 	return result.LastInsertId()
-}
-
-// ownerOf is the owner of a row.
-func ownerOf(columns []column) string {
-	i := slices.IndexFunc(columns, func(c column) bool { return c.name == "owner" })
-	return *columns[i].field.(*string)
 }
 
 // marks lists a parameter for each column.

@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/service/server/visits"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
 )
@@ -32,13 +33,12 @@ type visitor struct {
 // root are free: the visit may cost the person a password. In the transaction both are looked at once more.
 func (h *siteHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewSite) (rest.Step[corral.Site], error) {
-		site, err := request.Site(in, h.roots)
-		site.Owner = c.Actor()
+		site, err := admit.ReadSite(c.Caller(), in, h.roots)
 		if err == nil {
 			err = h.visitor.visits.MayReach(c.Caller(), site.Contact)
 		}
 		if err == nil {
-			err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
+			err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error { return admit.FreeSite(tx, site) })
 		}
 		if err == nil {
 			err = h.visitor.visits.May(c.Caller(), time.Now())
@@ -49,43 +49,8 @@ func (h *siteHandlers) create(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[corral.Site]{}, visits.Entry(c.Caller(), err)
 		}
-		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
-			if err := isFree(tx, site); err != nil {
-				return site, err
-			}
-			return tx.CreateSite(site)
-		})
+		return rest.Only(func(tx *store.Tx) (corral.Site, error) { return admit.Site(tx, site) })
 	})
-}
-
-// isFree refuses a site with the name of another, or with a root in or around another's: a cleanup job removes all that
-// is below its site's root.
-func isFree(tx *store.Tx, site corral.Site) error {
-	if err := tx.FreeSiteName(site.Owner, site.Name); err != nil {
-		return rest.Placed(corral.Conflict, "name", err)
-	}
-	others, err := tx.SitesAt(site.Contact) // accounts may be shared, and a cleanup job asks for no owner
-	for _, o := range others {
-		if !within(o.Root, site.Root) && !within(site.Root, o.Root) {
-			continue
-		}
-		if o.Owner != site.Owner {
-			return corral.ErrorAt(corral.Conflict, "root",
-				"%s and the root of somebody else's site there would hold one "+
-					"another: name another root", site.Root)
-		}
-		if o.Name != site.Name {
-			return corral.ErrorAt(corral.Conflict, "root", "%s and the root %s of site %s would hold one another",
-				site.Root, o.Root, o.Name)
-		}
-	}
-	return err
-}
-
-// within reports whether path is dir or below it; both are clean. Symbolic links at the site do not
-// show from here.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, dir+"/")
 }
 
 // visited is the site with its root as it is there, and with what its batch system says of itself, so that even the

@@ -27,6 +27,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 )
 
 const (
@@ -198,10 +199,10 @@ func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api
 		return o.Orphan, cmp.Or(err, corral.ErrorAt(corral.Conflict, "tags", "%s is known by now", o.Tag))
 	}
 	p := o.order
-	g, err := tx.CreateGlidein(corral.Glidein{
-		Owner: site.Owner, Site: site.ID, Cluster: cluster.ID, Hosts: p.Hosts, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
+	g, err := admit.Adopt(tx, corral.Glidein{
+		Owner: site.Owner, Hosts: p.Hosts, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
 		GPUs: p.GPUs, Walltime: p.Walltime, Idle: p.Idle, Labels: map[string]string{"adopted": "true"},
-	})
+	}, site, cluster)
 	if err != nil {
 		return o.Orphan, err
 	}

@@ -1,0 +1,48 @@
+package admit
+
+import (
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
+)
+
+// Ensemble creates an ensemble, whose workflows are kept already, on a cluster for whose workers nothing else asks.
+func Ensemble(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
+	var cluster corral.Cluster
+	return admitted(tx, claim{
+		owner: e.Owner, quotas: []string{"ensembles"},
+		uses: func() (err error) {
+			if err = mayUseSite(tx, e.Owner, e.Pilots.SiteID); err == nil {
+				cluster, err = mayUseCluster(tx, e.Owner, e.Cluster)
+			}
+			return err
+		},
+		gives: func() error { return carries(tx, cluster) },
+	}, func() (record.Ensemble, error) { return tx.CreateEnsemble(e) })
+}
+
+// carries refuses a cluster that cannot carry an ensemble out now.
+func carries(tx *store.Tx, cluster corral.Cluster) error {
+	if err := unscaled(tx, cluster.ID); err != nil {
+		return err
+	}
+	planned, err := planOf(tx, cluster.ID)
+	if err != nil {
+		return err
+	}
+	if planned != 0 {
+		return corral.ErrorAt(corral.Conflict, "cluster", "plan %d asks for workers there until its run is over; "+
+			"`corral plan release %[1]d` ends that", planned)
+	}
+	if err := cluster.Takes(); err != nil {
+		return err
+	}
+	open, err := tx.OpenEnsembles()
+	for _, e := range open {
+		if e.Cluster == cluster.ID {
+			return corral.ErrorAt(corral.Conflict, "cluster", "%s carries ensemble %d out: wait for its end, or use "+
+				"another cluster", cluster.Name, e.ID)
+		}
+	}
+	return err
+}
