@@ -11,73 +11,120 @@ import (
 )
 
 const (
-	storePackage = "internal/store"
-	admitPackage = "internal/work/admit"
+	storePackage   = "internal/store"
+	admitPackage   = "internal/work/admit"
+	requestPackage = "internal/work/request"
 )
 
-// A rower is a method of store.Tx that puts new rows into the database: who may call it, and why not internal/work/admit alone.
-type rower struct {
+// A gate lists the packages that may call a function which gives somebody something; none: all may.
+type gate struct {
 	callers []string
-	why     string
+	why     string // it is not internal/work/admit alone
 }
 
-// admitted is of methods that make what somebody asks for.
-var admitted = rower{callers: []string{admitPackage}}
+// admitted is of what somebody asks for.
+var admitted = gate{callers: []string{admitPackage}}
 
-// rowers lists the methods of store.Tx that insert rows. One that is not here fails TestRequestsAreAdmitted.
-var rowers = map[string]rower{
+// inserting lists the methods of store.Tx that come to a statement which inserts rows. The test fails for a method that is
+// not here.
+var inserting = map[string]gate{
 	"CreateSite": admitted, "CreateCluster": admitted, "CreateGlidein": admitted, "CreateRun": admitted, "CreatePlan": admitted,
 	"CreateEnsemble": admitted, "CreateScale": admitted, "CreateProfile": admitted, "CreateToken": admitted,
 	"CreatePackage": admitted, "CreateMirror": admitted, "Reserve": admitted,
+
+	"CreateJob": {[]string{"internal/sites/engine", "internal/service/server/orphans"},
+		"the glidein, or the site, was admitted with all of its jobs"},
+	"AddProbe":     {[]string{"internal/sites/siteaccess"}, "a look at a site that was admitted, which ends by itself"},
+	"AddPoolToken": {[]string{"internal/condor/condorpool"}, "lets the workers of an attempt in, whose glidein was admitted"},
+	"RevisePlan":   {[]string{"internal/work/provision"}, "records a decision, whose pilots are admitted one by one"},
+
+	"CheckMirror":  {nil, "replicas: what a mirror was seen to have"},
+	"DeleteMirror": {nil, "removes replicas, and adds none"},
+	"ForgiveNodes": {nil, "nodes: what is known of them"},
+	"NoteHosts":    {nil, "nodes: what is known of them"},
+	"MoveOwner":    {nil, "an account that an administrator moves, which gives its owner nothing"},
+	"Once":         {nil, "the answer to a request"},
+	"SetUsage":     {nil, "what a run took"},
 }
 
-// enlargers lists the methods of store.Tx that insert no row and yet give an owner more, or count for that: they are the
-// questions' and the answer's, too.
-var enlargers = map[string]rower{"GrowProfile": admitted, "Room": admitted}
+// enlarging lists the methods of store.Tx that insert no row, and yet give an owner more or say whether there may be more.
+var enlarging = map[string]gate{"GrowProfile": admitted, "Room": admitted}
 
-// TestRequestsAreAdmitted: what is asked for becomes a row in one package, which asks whether the owner may have it. A
-// handler, or a loop of corrald, that stores a row by itself has forgotten to ask.
+// judging lists the functions of internal/work/request that judge requests for new objects: package admit asks them together
+// with what else there is to ask.
+var judging = map[string]gate{
+	"Site": admitted, "Cluster": admitted, "Scale": admitted, "Token": admitted, "CheckLabels": admitted, "CheckRun": admitted,
+	"CheckPlan": admitted, "CheckEnsemble": admitted, "CheckProfile": admitted, "CheckPackage": admitted, "CheckMirror": admitted,
+	"Place": admitted,
+	"Glidein": {[]string{admitPackage, "internal/work/ensembles"},
+		"an ensemble looks which of its tasks fit into pilots before it has a cluster"},
+}
+
+// What is asked for becomes a row in one package, which asks whether the owner may have it. A handler, or a loop of corrald,
+// that stores a row by itself has forgotten to ask.
 func TestRequestsAreAdmitted(t *testing.T) {
-	known := maps.Clone(rowers)
-	maps.Copy(known, enlargers)
-	called := map[string]bool{}
+	gates := maps.Clone(inserting)
+	maps.Copy(gates, enlarging)
+	called := map[string][]string{} // :: method → its callers
 	for _, p := range packagesOf(t) {
 		if p.pkg == storePackage {
-			inserting := insertingMethods(p)
-			for _, name := range inserting {
-				if _, ok := rowers[name]; !ok {
-					t.Errorf("store.Tx.%s inserts rows: say in rowers (admit_test.go) who may call it", name)
-				}
-			}
-			for name := range rowers {
-				if !slices.Contains(inserting, name) {
-					t.Errorf("store.Tx.%s inserts no rows: rowers is out of date", name)
-				}
+			found := insertingMethods(p)
+			if want := slices.Sorted(maps.Keys(inserting)); !slices.Equal(found, want) {
+				t.Errorf("the methods of store.Tx that insert rows are\n%q, and in the table of admit_test.go\n%q: "+
+					"who may call a new one?", found, want)
 			}
 		}
 		if below(p.pkg, []string{storePackage}) {
 			continue
 		}
 		for s, chosen := range p.info.Selections {
-			r, ok := known[methodOfTx(chosen.Obj())]
-			if !ok {
-				continue
-			}
-			called[s.Sel.Name+" in "+p.pkg] = true
-			if !slices.Contains(r.callers, p.pkg) {
-				t.Errorf("%s: %s makes a row of a request that nothing has judged: call %s, as %s does", at(s), s.Sel.Name,
-					admitPackage, strings.Join(r.callers, ", "))
+			if name := methodOfTx(chosen.Obj()); name != "" {
+				called[name] = append(called[name], p.pkg)
+				gates[name].check(t, s.Sel, p.pkg)
 			}
 		}
 	}
-	for name, r := range known {
-		for _, pkg := range r.callers {
-			if !called[name+" in "+pkg] {
-				t.Errorf("%s does not call store.Tx.%s: the table is out of date", pkg, name)
+	upToDate(t, gates, called)
+}
+
+// A handler that judges by itself what a request says of a new object has forgotten what its caller may not name.
+func TestRequestsAreReadByAdmit(t *testing.T) {
+	called := map[string][]string{} // :: function → its callers
+	for _, p := range packagesOf(t) {
+		if p.pkg == requestPackage {
+			continue
+		}
+		for n, o := range p.info.Uses {
+			f, ok := o.(*types.Func)
+			if !ok || f.Pkg() == nil || f.Pkg().Path() != module+"/"+requestPackage || f.Signature().Recv() != nil {
+				continue
+			}
+			called[f.Name()] = append(called[f.Name()], p.pkg)
+			judging[f.Name()].check(t, n, p.pkg)
+		}
+	}
+	upToDate(t, judging, called)
+}
+
+// check fails the test if a package may not make a call.
+func (g gate) check(t *testing.T, call *ast.Ident, pkg string) {
+	t.Helper()
+	if len(g.callers) > 0 && !slices.Contains(g.callers, pkg) {
+		t.Errorf("%s: %s is for %s to call: ask there", at(call), call.Name, strings.Join(g.callers, ", "))
+	}
+}
+
+// upToDate fails the test if a table names a caller that does not call, or has no reason.
+func upToDate(t *testing.T, gates map[string]gate, called map[string][]string) {
+	t.Helper()
+	for name, g := range gates {
+		for _, pkg := range g.callers {
+			if !slices.Contains(called[name], pkg) {
+				t.Errorf("%s does not call %s: the table is out of date", pkg, name)
 			}
 		}
-		if !slices.Equal(r.callers, admitted.callers) && r.why == "" {
-			t.Errorf("say why store.Tx.%s is not called by %s alone", name, admitPackage)
+		if !slices.Equal(g.callers, admitted.callers) && g.why == "" {
+			t.Errorf("say why %s is not called by %s alone", name, admitPackage)
 		}
 	}
 }

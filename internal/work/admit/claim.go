@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A claim is what a request comes to: the questions that are asked before its row is stored, in the order of the fields.
-// A question that is nil has no object.
+// A claim is what a request comes to: the questions that are asked before its row is stored, in the order of the
+// fields. A question that is nil has no object.
 type claim struct {
 	owner  string // of the row
 	uses   func() error

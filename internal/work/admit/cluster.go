@@ -50,8 +50,8 @@ func withoutEnsemble(tx *store.Tx, cluster corral.ClusterID) error {
 	return err
 }
 
-// planOf returns the first plan that asks for workers of a cluster; one with id 0: none does. Whoever is about to ask for
-// a controller has released those whose runs are over (provision.ReleaseOver).
+// planOf returns the first plan that asks for workers of a cluster; one with id 0: none does. Whoever is about to ask
+// for a controller has released those whose runs are over (provision.ReleaseOver).
 func planOf(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
@@ -62,8 +62,9 @@ func planOf(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
 	return 0, err
 }
 
-// alone refuses a plan that is to be revised where another one is, for a run that is under way: tasks of either run go to
-// any worker of the cluster, so that each plan would count on, and pay for, what the other one uses. A Conflict error.
+// alone refuses a plan that is to be revised where another one is, for a run that is under way: tasks of either run go
+// to any worker of the cluster, so that each plan would count on, and pay for, what the other one uses. A Conflict
+// error.
 func alone(tx *store.Tx, p corral.Plan) error {
 	if !p.Auto {
 		return nil
@@ -77,8 +78,8 @@ func alone(tx *store.Tx, p corral.Plan) error {
 		runs, err = tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Labels: labelOf(q)})
 		for _, r := range runs {
 			if err == nil && !r.State.Over() {
-				return corral.ErrorAt(corral.Conflict, "cluster", "plan %d is revised for a run that is under way on %s: wait for "+
-					"its end, or give this run a cluster of its own (corral cluster create)", q.ID, p.ClusterName)
+				return corral.ErrorAt(corral.Conflict, "cluster", "plan %d is revised for a run that is under way on %s: "+
+					"wait for its end, or give this run a cluster of its own (corral cluster create)", q.ID, p.ClusterName)
 			}
 		}
 	}

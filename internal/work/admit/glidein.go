@@ -49,8 +49,15 @@ func Glidein(tx *store.Tx, p Pilot) (corral.Glidein, error) {
 
 // Adopt creates the glidein of a pilot that the site has already, though corrald has no record of it. So whether the
 // site can give it is not asked.
-func Adopt(tx *store.Tx, g corral.Glidein, site corral.Site, cluster corral.Cluster) (corral.Glidein, error) {
-	g.Site, g.Cluster = site.ID, cluster.ID
+func Adopt(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
+	site, err := tx.Site(g.Site)
+	if err != nil {
+		return g, err
+	}
+	cluster, err := tx.Cluster(g.Cluster)
+	if err != nil {
+		return g, err
+	}
 	return admitted(tx, ofGlidein(tx, g, site, cluster), func() (corral.Glidein, error) { return tx.CreateGlidein(g) })
 }
 

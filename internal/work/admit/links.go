@@ -26,8 +26,8 @@ func mayFollow(tx *store.Tx, g corral.Glidein) error {
 	return err
 }
 
-// mayBear refuses labels of a new glidein or run that name a plan, an ensemble or a scale of another owner. A label that
-// is not a positive number names nothing.
+// mayBear refuses labels of a new glidein or run that name a plan, an ensemble or a scale of another owner. A label
+// that is not a positive number names nothing.
 func mayBear(tx *store.Tx, owner string, labels map[string]string) error {
 	for _, l := range []struct {
 		label   string

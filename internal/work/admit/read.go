@@ -62,8 +62,8 @@ func CheckPlan(who access.Caller, in *api.NewPlan) error {
 	return err
 }
 
-// CheckEnsemble reports what is wrong with a caller's request for an ensemble, as far as that can be said without reading
-// its workflows.
+// CheckEnsemble reports what is wrong with a caller's request for an ensemble, as far as that can be said without
+// reading its workflows.
 func CheckEnsemble(who access.Caller, in api.NewEnsemble) error {
 	err := request.CheckEnsemble(in)
 	for _, m := range in.Workflows {

@@ -16,8 +16,8 @@ func Run(tx *store.Tx, r corral.Run) (corral.Run, error) {
 	return admitted(tx, c, func() (corral.Run, error) { return tx.CreateRun(r) })
 }
 
-// RunOfEnsemble creates the run of a workflow of an ensemble. It counts for no quota: the ensemble was admitted with its
-// workflows.
+// RunOfEnsemble creates the run of a workflow of an ensemble. It counts for no quota: the ensemble was admitted with
+// its workflows.
 func RunOfEnsemble(tx *store.Tx, r corral.Run) (corral.Run, error) {
 	c := ofRun(tx, r, func() error { return request.CheckLabels(r.Labels, record.Label) })
 	return admitted(tx, c, func() (corral.Run, error) { return tx.CreateRun(r) })

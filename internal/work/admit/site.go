@@ -15,8 +15,8 @@ func Site(tx *store.Tx, s corral.Site) (corral.Site, error) {
 	}, func() (corral.Site, error) { return tx.CreateSite(s) })
 }
 
-// FreeSite refuses a site with the name of another, or with a root in or around another's: a cleanup job removes all that
-// is below its site's root.
+// FreeSite refuses a site with the name of another, or with a root in or around another's: a cleanup job removes all
+// that is below its site's root.
 func FreeSite(tx *store.Tx, site corral.Site) error {
 	err := tx.FreeSiteName(site.Owner, site.Name)
 	if corral.KindOf(err) == corral.Conflict {

@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Token makes a token known that a caller asks for; it is good as soon as the transaction is committed. It may do no more
-// than the caller's own.
+// Token makes a token known that a caller asks for; it is good as soon as the transaction is committed. It may do no
+// more than the caller's own.
 func Token(tx *store.Tx, who access.Caller, t corral.Token) (corral.Token, error) {
 	return admitted(tx, claim{
 		owner: t.Owner, quotas: []string{"tokens"},

@@ -201,7 +201,8 @@ func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 	return o, nil
 }
 
-// Insert makes the run known: its row is written in tx, for the owner for whom tx works, by a function of package admit.
+// Insert makes the run known: its row is written in tx, for the owner for whom tx works, by a function of package
+// admit.
 func (p *Prepared) Insert(tx *store.Tx, admit func(*store.Tx, corral.Run) (corral.Run, error)) (corral.Run, error) {
 	row := p.row
 	row.Owner = tx.For()

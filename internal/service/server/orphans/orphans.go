@@ -200,9 +200,9 @@ func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api
 	}
 	p := o.order
 	g, err := admit.Adopt(tx, corral.Glidein{
-		Owner: site.Owner, Hosts: p.Hosts, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
+		Owner: site.Owner, Site: site.ID, Cluster: cluster.ID, Hosts: p.Hosts, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
 		GPUs: p.GPUs, Walltime: p.Walltime, Idle: p.Idle, Labels: map[string]string{"adopted": "true"},
-	}, site, cluster)
+	})
 	if err != nil {
 		return o.Orphan, err
 	}
