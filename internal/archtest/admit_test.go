@@ -16,13 +16,13 @@ const (
 	requestPackage = "internal/work/request"
 )
 
-// A gate lists the packages that may call a function which gives somebody something; none: all may.
+// A gate lists the packages that may call a function. Without callers, all packages may.
 type gate struct {
 	callers []string
-	why     string // it is not internal/work/admit alone
+	why     string // other packages than internal/work/admit may call it
 }
 
-// admitted is of what somebody asks for.
+// admitted is the gate of functions that create an object on request.
 var admitted = gate{callers: []string{admitPackage}}
 
 // inserting lists the methods of store.Tx that come to a statement which inserts rows. The test fails for a method that is
@@ -47,11 +47,10 @@ var inserting = map[string]gate{
 	"SetUsage":     {nil, "what a run took"},
 }
 
-// enlarging lists the methods of store.Tx that insert no row, and yet give an owner more or say whether there may be more.
+// enlarging lists the methods of store.Tx that insert no row, and yet enlarge one or decide about that.
 var enlarging = map[string]gate{"GrowProfile": admitted, "Room": admitted}
 
-// judging lists the functions of internal/work/request that judge requests for new objects: package admit asks them together
-// with what else there is to ask.
+// judging lists the functions of internal/work/request that validate requests for new objects.
 var judging = map[string]gate{
 	"Site": admitted, "Cluster": admitted, "Scale": admitted, "Token": admitted, "CheckLabels": admitted, "CheckRun": admitted,
 	"CheckPlan": admitted, "CheckEnsemble": admitted, "CheckProfile": admitted, "CheckPackage": admitted, "CheckMirror": admitted,
@@ -60,8 +59,8 @@ var judging = map[string]gate{
 		"an ensemble looks which of its tasks fit into pilots before it has a cluster"},
 }
 
-// What is asked for becomes a row in one package, which asks whether the owner may have it. A handler, or a loop of corrald,
-// that stores a row by itself has forgotten to ask.
+// Only package admit creates rows that somebody has requested. A handler, or a loop of corrald, that stores such a row by
+// itself skips the checks.
 func TestRequestsAreAdmitted(t *testing.T) {
 	gates := maps.Clone(inserting)
 	maps.Copy(gates, enlarging)
@@ -87,7 +86,7 @@ func TestRequestsAreAdmitted(t *testing.T) {
 	upToDate(t, gates, called)
 }
 
-// A handler that judges by itself what a request says of a new object has forgotten what its caller may not name.
+// Only package admit validates requests for new objects. A handler that does so by itself skips the checks of its caller.
 func TestRequestsAreReadByAdmit(t *testing.T) {
 	called := map[string][]string{} // :: function → its callers
 	for _, p := range packagesOf(t) {
@@ -110,7 +109,7 @@ func TestRequestsAreReadByAdmit(t *testing.T) {
 func (g gate) check(t *testing.T, call *ast.Ident, pkg string) {
 	t.Helper()
 	if len(g.callers) > 0 && !slices.Contains(g.callers, pkg) {
-		t.Errorf("%s: %s is for %s to call: ask there", at(call), call.Name, strings.Join(g.callers, ", "))
+		t.Errorf("%s: %s may be called by %s only: go through it", at(call), call.Name, strings.Join(g.callers, ", "))
 	}
 }
 

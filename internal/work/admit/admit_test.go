@@ -14,8 +14,8 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// A request that everything is wrong with is refused by the first question, and by the next one as soon as that is answered:
-// the questions are the same, in one order, for each noun. What is refused leaves no row, also if the caller commits.
+// All nouns ask the same questions in the same order: a request at which everything is wrong fails with the first one, and
+// with the next one when that is repaired. A refused request leaves no row, even if the caller commits.
 func TestOrderOfQuestions(t *testing.T) {
 	t.Parallel()
 	for _, name := range slices.Sorted(maps.Keys(nouns)) {
@@ -41,20 +41,20 @@ func TestOrderOfQuestions(t *testing.T) {
 			foreign := home{w.homes["bob"].site, w.homes["bob"].cluster, true}
 
 			w.move("ann", corral.OwnerSuspend)
-			w.refused("who", corral.Forbidden, "owner", ask(foreign))
+			w.refused("account", corral.Forbidden, "owner", ask(foreign))
 			w.move("ann", corral.OwnerResume)
 
 			if noun.site != "" {
-				w.refused("uses a site", corral.Forbidden, noun.site, ask(home{foreign.site, poor.cluster, true}))
+				w.refused("site", corral.Forbidden, noun.site, ask(home{foreign.site, poor.cluster, true}))
 			}
 			if noun.cluster != "" {
-				w.refused("uses a cluster", corral.Forbidden, noun.cluster, ask(home{poor.site, foreign.cluster, true}))
+				w.refused("cluster", corral.Forbidden, noun.cluster, ask(home{poor.site, foreign.cluster, true}))
 			}
 			if noun.poverty != "" {
-				w.refused("gives", noun.poverty, noun.poorAt, ask(poor))
+				w.refused("possible", noun.poverty, noun.poorAt, ask(poor))
 			}
 			if len(noun.quotas) > 0 {
-				w.refused("room", corral.Forbidden, "", ask(second))
+				w.refused("quota", corral.Forbidden, "", ask(second))
 			}
 			if noun.hasNames && len(noun.quotas) > 0 { // more room would be of no use
 				place := map[string]string{"site": "name", "token": "name"}[name]
@@ -76,19 +76,19 @@ func (w *world) move(owner string, move corral.OwnerMove) {
 	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner(owner, move, "a leak")) })
 }
 
-// bearing is a pilot of ann's with a label.
+// bearing requests a pilot of ann's with a label; allowed are the reserved labels that it may have.
 func (w *world) bearing(label, value string, allowed ...string) func(*store.Tx) error {
 	p := newPilot("ann", w.homes["ann"])
 	p.Request.Labels, p.Labels = map[string]string{label: value}, allowed
 	return func(tx *store.Tx) error { return store.Done(admit.Glidein(tx, p)) }
 }
 
-// asks is the request for a row, as refused takes it.
+// asks returns a request for a row, for world.refused.
 func asks[T any](fn func(*store.Tx, T) (T, error), row T) func(*store.Tx) error {
 	return func(tx *store.Tx) error { return store.Done(fn(tx, row)) }
 }
 
-// What else a row may not name, and what else cannot be given.
+// The refusals that only some nouns have.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -174,7 +174,7 @@ func wide(n admit.NewScale) admit.NewScale {
 	return n
 }
 
-// mint has ann make a token with the one of an id.
+// mint requests a token for ann, made with the token of an id.
 func mint(role corral.Role, parent corral.TokenID) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		return store.Done(admit.Token(tx, access.For("ann"), corral.Token{Owner: "ann", Name: "t", Role: role, Digest: digestOf(1), Parent: parent}))
@@ -208,7 +208,7 @@ func TestRevisedPlanIsAlone(t *testing.T) {
 	w.write(asks(admit.Provision, other))
 }
 
-// Runs of an ensemble were admitted with it: no quota counts against them, though they count for those of others.
+// Runs of an ensemble were admitted with it: no quota refuses them. They count when a quota is checked for other runs.
 func TestRunsOfAnEnsembleWereAdmitted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, access.Most{"runs": 1, "runs-open": 1})
@@ -222,7 +222,7 @@ func TestRunsOfAnEnsembleWereAdmitted(t *testing.T) {
 	w.refused("a run", corral.Forbidden, "", asks(admit.Run, newRun("ann", own, 3)))
 }
 
-// What the balance of a site does not allow for all pilots of a plan is promised to none of them.
+// The pilots of a plan are charged to the balance of their site together, or not at all.
 func TestBalance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, access.Most{"glideins": 2})

@@ -7,17 +7,16 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A claim is what a request comes to: the questions that are asked before its row is stored, in the order of the
-// fields. A question that is nil has no object.
+// A claim is a request for one row. Its fields are checked in their order; a nil function has nothing to check.
 type claim struct {
-	owner  string // of the row
-	uses   func() error
-	gives  func() error
-	quotas []string     // of access.Quotas: the row counts for them
-	taken  func() error // the row's name is: asked where there is no room, since the store asks it of each row
+	owner    string       // of the row
+	usable   func() error // refuses named objects that the owner may not use
+	possible func() error // refuses an invalid request, and one that cannot be satisfied now
+	quotas   []string     // the access.Quotas against which the row counts
+	taken    func() error // refuses the row's name; the store checks that, too, but after the quotas
 }
 
-// admitted stores the row of a claim, if it has one.
+// admitted stores the row of a claim, unless a question fails.
 func admitted[T any](tx *store.Tx, c claim, row func() (T, error)) (T, error) {
 	if err := c.ask(tx); err != nil {
 		return *new(T), err
@@ -25,15 +24,15 @@ func admitted[T any](tx *store.Tx, c claim, row func() (T, error)) (T, error) {
 	return row()
 }
 
-// ask asks the questions, and returns the first refusal.
+// ask returns the error of the first question that fails.
 //
-// A policy, which would judge the whole claim by what else its owner has and does, is asked last, after room: it may
-// count on a request that could be granted.
+// A policy is to be asked here, after the quotas: it judges a request that could otherwise be granted, by the claim and
+// by the other objects of its owner, which tx can read.
 func (c claim) ask(tx *store.Tx) error {
-	if err := served(tx, c.owner); err != nil {
+	if err := active(tx, c.owner); err != nil {
 		return err
 	}
-	for _, question := range []func() error{c.uses, c.gives} {
+	for _, question := range []func() error{c.usable, c.possible} {
 		if question == nil {
 			continue
 		}
@@ -43,7 +42,7 @@ func (c claim) ask(tx *store.Tx) error {
 	}
 	for _, q := range c.quotas {
 		if err := tx.Room(q, c.owner, 1); err != nil {
-			if c.taken != nil { // then more room would be of no use
+			if c.taken != nil { // a conflict is the better answer: more room would not resolve it
 				err = cmp.Or(c.taken(), err)
 			}
 			return err
@@ -52,8 +51,8 @@ func (c claim) ask(tx *store.Tx) error {
 	return nil
 }
 
-// served refuses an owner whose account is not ACTIVE.
-func served(tx *store.Tx, owner string) error {
+// active refuses an owner whose account is not ACTIVE.
+func active(tx *store.Tx, owner string) error {
 	refusal, err := tx.Refusal(owner)
 	if err == nil && refusal != "" {
 		err = corral.ErrorAt(corral.Forbidden, "owner", "%s", refusal)

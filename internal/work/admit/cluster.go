@@ -13,11 +13,10 @@ func Cluster(tx *store.Tx, k corral.Cluster) (corral.Cluster, error) {
 	}, func() (corral.Cluster, error) { return tx.CreateCluster(k) })
 }
 
-// A cluster has one controller: its scale, an ensemble, or the plan of a run. Two would each count on, and pay for, the
-// workers that the other has asked for.
+// A cluster has at most one controller that requests workers for it: its scale, an ensemble, or the plan of a run. Each
+// of two controllers would count on workers that the other one has requested.
 
-// Uncontrolled refuses a second controller of a cluster beside its scale, or beside an ensemble that is carried out
-// there. A Conflict error.
+// Uncontrolled returns a Conflict error if a cluster has a scale, or carries out an ensemble.
 func Uncontrolled(tx *store.Tx, cluster corral.ClusterID) error {
 	if err := unscaled(tx, cluster); err != nil {
 		return err
@@ -25,7 +24,7 @@ func Uncontrolled(tx *store.Tx, cluster corral.ClusterID) error {
 	return withoutEnsemble(tx, cluster)
 }
 
-// unscaled refuses a second controller beside a cluster's scale.
+// unscaled returns a Conflict error if a cluster has a scale.
 func unscaled(tx *store.Tx, cluster corral.ClusterID) error {
 	s, err := tx.Scale(cluster)
 	switch {
@@ -38,7 +37,7 @@ func unscaled(tx *store.Tx, cluster corral.ClusterID) error {
 		s.ClusterName)
 }
 
-// withoutEnsemble refuses a second controller beside an ensemble.
+// withoutEnsemble returns a Conflict error if a cluster carries out an ensemble.
 func withoutEnsemble(tx *store.Tx, cluster corral.ClusterID) error {
 	open, err := tx.OpenEnsembles()
 	for _, e := range open {
@@ -50,8 +49,8 @@ func withoutEnsemble(tx *store.Tx, cluster corral.ClusterID) error {
 	return err
 }
 
-// planOf returns the first plan that asks for workers of a cluster; one with id 0: none does. Whoever is about to ask
-// for a controller has released those whose runs are over (provision.ReleaseOver).
+// planOf returns the first plan that requests workers for a cluster, or 0. The caller has released plans whose runs are
+// over (provision.ReleaseOver).
 func planOf(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
 	plans, err := tx.Provisioned()
 	for _, p := range plans {
@@ -62,9 +61,8 @@ func planOf(tx *store.Tx, cluster corral.ClusterID) (corral.PlanID, error) {
 	return 0, err
 }
 
-// alone refuses a plan that is to be revised where another one is, for a run that is under way: tasks of either run go
-// to any worker of the cluster, so that each plan would count on, and pay for, what the other one uses. A Conflict
-// error.
+// alone returns a Conflict error if a plan is revised while its run goes on, and the cluster has another such plan:
+// tasks of either run use any worker of the cluster, so each plan would count on, and pay for, workers of the other.
 func alone(tx *store.Tx, p corral.Plan) error {
 	if !p.Auto {
 		return nil
@@ -78,8 +76,9 @@ func alone(tx *store.Tx, p corral.Plan) error {
 		runs, err = tx.Runs(store.RunFilter{Filter: store.Filter{All: true}, Labels: labelOf(q)})
 		for _, r := range runs {
 			if err == nil && !r.State.Over() {
-				return corral.ErrorAt(corral.Conflict, "cluster", "plan %d is revised for a run that is under way on %s: "+
-					"wait for its end, or give this run a cluster of its own (corral cluster create)", q.ID, p.ClusterName)
+				return corral.ErrorAt(corral.Conflict, "cluster",
+					"plan %d is revised for a run that is under way on %s: wait for its end, or give this run a "+
+						"cluster of its own (corral cluster create)", q.ID, p.ClusterName)
 			}
 		}
 	}

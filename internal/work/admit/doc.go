@@ -1,37 +1,38 @@
-// Package admit is where a request becomes a row. Whatever asks for a new object, or for more of one, asks here, be it
-// a person's request or an act of corrald's own: the pilots of a plan, of its revision, of a scale or an ensemble.
+// Package admit turns a request into a row of the store. Everything that asks for a new object, or enlarges one, goes
+// through it: requests of people, and corrald's own acts for plans, their revisions, scales and ensembles.
 //
-// Each noun has a function, which takes the transaction and what is asked for, and returns the row or the reason why
-// there is none. The questions are the same for all, in one order (claim.ask):
+// Each noun has a function that takes the transaction and the request, and returns the row or an error. All of them ask
+// the same questions in the same order (claim.ask):
 //
-//  1. who: does corrald serve the owner of the row?
-//  2. uses: may that owner use the objects that the row names?
-//  3. gives: is it in order, and can the site and the cluster give it now?
-//  4. room: may the owner have one more, beside those there are?
+//  1. Is the account of the owner active?
+//  2. May the owner use the objects that the row names?
+//  3. Is the request valid, and can the site and the cluster satisfy it now?
+//  4. Do the owner's quotas leave room for it?
 //
-// Then the row is stored. The first refusal is the answer: Forbidden, NotFound, Invalid, Unsatisfiable or Conflict, at
-// the field of the request that it is about. A refused transaction must not be committed.
+// Then the row is stored. The error is that of the first question that fails: of kind Forbidden, NotFound, Invalid,
+// Unsatisfiable or Conflict, at the field of the request that causes it.
 //
-// What a request says by itself is judged before there is a transaction, by the function of the noun that begins with
-// Read: first whether the request is in order (package request), then whether the caller may name what is in it of
-// corrald's own host (access). So a person is told before anything slow is done.
+// Questions that need no store are asked before the transaction as well, so that a client gets the answer before
+// anything slow begins. The functions Read… and Check… do that: first they validate the request (package request), then
+// they check that its caller may name the files and addresses of corrald's host in it (package access).
 //
-// What the plans of a site may spend there is asked for all pilots together, since they are worth their price only
-// together: Pilots asks before they are created, Reserve when they are.
+// The pilots of a plan share the balance of their site. Pilots checks it before they are created, Reserve charges it in
+// the transaction that creates them.
 //
-// # What is a request
+// # Requests
 //
-// A request asks for more than the owner was granted before. What carries out a request that was admitted is none: it
-// was judged with the request, and a refusal halfway would leave the request neither granted nor refused. So these rows
-// are not judged here:
+// A request asks for more than its owner has been granted. Carrying out an admitted request is not a new request:
+// everything it leads to was judged with it, and a refusal halfway would leave it neither granted nor refused. So the
+// following rows are not judged here:
 //
-//   - another attempt of a glidein, and the setup and cleanup jobs of a site: the glidein was admitted with its policy of
-//     resubmission, so all of its attempts were. Whether one may follow now is corral.Site.NewAttempt's to say, and
-//     internal/decide/reconcile's when;
-//   - a revision of a plan, which records a decision: its pilots are requests, and pass one by one;
-//   - the run of a workflow of an ensemble, as far as its number goes: the ensemble was admitted with its workflows;
-//   - tokens of an HTCondor pool, and probes, which belong to a site or an attempt;
-//   - tasks of an open run, which are not rows of the store: internal/work/run bounds them.
+//   - Attempts of a glidein, and the setup and cleanup jobs of a site. A glidein is admitted with its resubmission
+//     policy, and so with all its attempts. corral.Site.NewAttempt decides whether the next one is legal,
+//     internal/decide/reconcile when it follows.
+//   - Revisions of a plan, which record decisions. The pilots that a revision adds are requests.
+//   - Tokens of HTCondor pools, and probes. They serve an attempt or a site.
+//   - Tasks of an open run. They are in the run's journal, and internal/work/run limits them.
 //
-// internal/archtest refuses calls of the store's inserting methods from elsewhere, and names these exceptions.
+// The runs of an ensemble are admitted with it, and therefore count against no quota; the other questions are asked.
+//
+// internal/archtest enforces this: no other package may call the store's inserting methods, except for the rows above.
 package admit

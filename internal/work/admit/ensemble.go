@@ -6,22 +6,22 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// Ensemble creates an ensemble, whose workflows are kept already, on a cluster for whose workers nothing else asks.
+// Ensemble creates an ensemble, whose workflows are stored already, on a cluster without another controller.
 func Ensemble(tx *store.Tx, e record.Ensemble) (record.Ensemble, error) {
 	var cluster corral.Cluster
 	return admitted(tx, claim{
 		owner: e.Owner, quotas: []string{"ensembles"},
-		uses: func() (err error) {
+		usable: func() (err error) {
 			if err = mayUseSite(tx, e.Owner, e.Pilots.SiteID); err == nil {
 				cluster, err = mayUseCluster(tx, e.Owner, e.Cluster)
 			}
 			return err
 		},
-		gives: func() error { return carries(tx, cluster) },
+		possible: func() error { return carries(tx, cluster) },
 	}, func() (record.Ensemble, error) { return tx.CreateEnsemble(e) })
 }
 
-// carries refuses a cluster that cannot carry an ensemble out now.
+// carries returns a Conflict error if a cluster cannot carry out an ensemble now.
 func carries(tx *store.Tx, cluster corral.Cluster) error {
 	if err := unscaled(tx, cluster.ID); err != nil {
 		return err

@@ -10,45 +10,40 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// A Pilot is a glidein that is asked for at a site, to join a cluster. Site and Cluster are rows that the caller has
-// found; in Request their names are for messages.
+// A Pilot is a request for a glidein at a site, which is to join a cluster. The caller has found the rows of both; the
+// names in Request only serve messages.
 type Pilot struct {
 	Request api.NewGlidein
 	Owner   string
 	Site    corral.Site
 	Cluster corral.Cluster
 	Machine corral.SiteQueue // this machine, as the queue that the batch system fork has here
-	Labels  []string         // of corrald's own, that the request may bear; a person's may bear none
+	Labels  []string         // the reserved labels that the request may have: none if a person makes it
 	Follows Following
 }
 
-// A Following says after which glidein another one comes, and when. The zero value is after none.
+// A Following makes a glidein follow another one. The zero value does not.
 type Following struct {
 	Glidein corral.GlideinID
-	After   corral.Seconds // since the other one runs
-	Wait    corral.Seconds // that it is expected to wait in its queue
+	After   corral.Seconds // the start of the other one
+	Wait    corral.Seconds // expected, in the queue
 }
 
 // Glidein creates a glidein.
 func Glidein(tx *store.Tx, p Pilot) (corral.Glidein, error) {
-	g, err := request.Glidein(p.Request, tx.Now())
-	if err != nil {
-		return g, err
-	}
-	g.Owner = p.Owner
-	g.Follows, g.FollowsAfter, g.FollowsWait = p.Follows.Glidein, p.Follows.After, p.Follows.Wait
+	g := corral.Glidein{Owner: p.Owner, Follows: p.Follows.Glidein, Labels: p.Request.Labels}
 	c := ofGlidein(tx, g, p.Site, p.Cluster)
-	c.gives = func() error {
-		if err := request.CheckLabels(g.Labels, p.Labels...); err != nil {
-			return err
+	c.possible = func() (err error) {
+		if g, err = Place(p, tx.Now()); err == nil {
+			err = request.CheckLabels(g.Labels, p.Labels...)
 		}
-		return request.Place(&g, p.Site, p.Cluster, p.Machine)
+		return err
 	}
 	return admitted(tx, c, func() (corral.Glidein, error) { return tx.CreateGlidein(g) })
 }
 
-// Adopt creates the glidein of a pilot that the site has already, though corrald has no record of it. So whether the
-// site can give it is not asked.
+// Adopt creates the glidein of a pilot that runs at its site although corrald has no record of it. It does not ask
+// whether the site can provide the pilot: it has.
 func Adopt(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
 	site, err := tx.Site(g.Site)
 	if err != nil {
@@ -61,9 +56,9 @@ func Adopt(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
 	return admitted(tx, ofGlidein(tx, g, site, cluster), func() (corral.Glidein, error) { return tx.CreateGlidein(g) })
 }
 
-// ofGlidein is the claim of a glidein, but for whether the site can give it.
+// ofGlidein returns the claim of a glidein, without the question whether its site can provide it.
 func ofGlidein(tx *store.Tx, g corral.Glidein, site corral.Site, cluster corral.Cluster) claim {
-	return claim{owner: g.Owner, quotas: []string{"glideins"}, uses: func() error {
+	return claim{owner: g.Owner, quotas: []string{"glideins"}, usable: func() error {
 		err := access.MayUse(g.Owner, "site", site.Name, site.Owner)
 		if err == nil {
 			err = access.MayUse(g.Owner, "cluster", cluster.Name, cluster.Owner)
@@ -78,10 +73,12 @@ func ofGlidein(tx *store.Tx, g corral.Glidein, site corral.Site, cluster corral.
 	}}
 }
 
-// Place returns the glidein that a request would become at a site, with what the site and the cluster fill in, or why
-// they cannot give it. It is for those who look before they ask; Glidein asks again.
+// Place returns the glidein that Glidein would create, or the error if the site or the cluster cannot provide it. It
+// changes nothing; package scaling chooses sites by it.
 func Place(p Pilot, now time.Time) (corral.Glidein, error) {
 	g, err := request.Glidein(p.Request, now)
+	g.Owner = p.Owner
+	g.Follows, g.FollowsAfter, g.FollowsWait = p.Follows.Glidein, p.Follows.After, p.Follows.Wait
 	if err == nil {
 		err = request.Place(&g, p.Site, p.Cluster, p.Machine)
 	}

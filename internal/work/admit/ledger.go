@@ -10,8 +10,8 @@ import (
 	"github.com/corral-pilot/corral/plan/cost"
 )
 
-// A bill is what pilots of a plan cost at one site, by the present terms of that: a plan may have been made with
-// another price.
+// A bill has the costs of pilots at one site, by the site's current terms: a plan may have been made with another
+// price.
 type bill struct {
 	site corral.Site
 	unit cost.Unit
@@ -19,7 +19,7 @@ type bill struct {
 	sum  cost.Money
 }
 
-// bills says what pilots cost at each of some sites, in the order in which they name the sites.
+// bills returns the costs of pilots, by site, in the order in which the pilots name the sites.
 func bills(tx *store.Tx, pilots []plan.Pilot, at map[string]corral.SiteID) (all []bill, err error) {
 	for i, q := range pilots {
 		k := slices.IndexFunc(all, func(b bill) bool { return b.site.Name == q.Site })
@@ -43,9 +43,9 @@ func bills(tx *store.Tx, pilots []plan.Pilot, at map[string]corral.SiteID) (all 
 	return all, nil
 }
 
-// Pilots refuses pilots that are to be added to a plan, which may use the sites of at, by their names: where its owner
-// may not have as many more glideins, or the balance of one of the sites does not allow all of them. A Forbidden, a
-// Conflict or an Unsatisfiable error. It changes nothing, and each of them is judged again when it is created.
+// Pilots refuses pilots that are to be added to a plan. It returns a Forbidden error if the owner's quota, and a
+// Conflict or an Unsatisfiable error if the balance of a site does not allow all of them. at has the sites of the plan
+// by name. Pilots changes nothing, and Glidein and Reserve check each pilot again.
 func Pilots(tx *store.Tx, p corral.Plan, pilots []plan.Pilot, at map[string]corral.SiteID) error {
 	if err := tx.Room("glideins", p.Owner, len(pilots)); err != nil {
 		return err
@@ -64,8 +64,9 @@ func Pilots(tx *store.Tx, p corral.Plan, pilots []plan.Pilot, at map[string]corr
 	return err
 }
 
-// Reserve promises pilots of a plan, within the transaction that creates their glideins, what they cost. What a site's
-// balance does not allow is a Conflict or an Unsatisfiable error, and then nothing of the transaction may stay.
+// Reserve charges the costs of a plan's pilots to the balances of their sites, in the transaction that creates their
+// glideins. If a balance does not allow them, the error is a Conflict or Unsatisfiable, and the transaction must not be
+// committed.
 func Reserve(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, glideins []corral.Glidein) error {
 	at := map[string]corral.SiteID{}
 	for _, g := range glideins {
@@ -88,7 +89,7 @@ func Reserve(tx *store.Tx, id corral.PlanID, pilots []plan.Pilot, glideins []cor
 	return err
 }
 
-// atSite says at which site something was refused.
+// atSite adds the site to an error.
 func atSite(s corral.Site, err error) error {
 	if err == nil {
 		return nil
@@ -96,7 +97,8 @@ func atSite(s corral.Site, err error) error {
 	return corral.ErrorAt(corral.KindOf(err), "site "+s.Name, "%w", err)
 }
 
-// SiteOfPlan returns the site that a plan calls by a name: the one that it was made for, whatever has the name now.
+// SiteOfPlan returns the site that a plan names. It is the one for which the plan was made, even if the name means
+// another site now.
 func SiteOfPlan(tx *store.Tx, at map[string]corral.SiteID, name string) (corral.Site, error) {
 	id, ok := at[name]
 	if !ok {

@@ -9,12 +9,11 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// What a row says beside its site and its cluster may point at other objects as well: the glidein that it follows, and
-// the labels by which corrald finds what a plan, a scale or an ensemble has asked for. A glidein that carries the
-// label of another owner's plan would be counted, charged and let go with that plan; so such a row is refused like one
-// at another owner's site.
+// A row names objects not only by its site and its cluster: a glidein may follow another one, and labels link glideins
+// and runs to the plan, the scale or the ensemble that has requested them. A glidein with the label of another owner's
+// plan would be counted, charged and released with that plan. So a link is checked like a site.
 
-// mayFollow refuses a glidein that follows one of another owner: it would be let go, and charged, with that.
+// mayFollow refuses a glidein that follows another owner's: it would be released, and charged, with that one.
 func mayFollow(tx *store.Tx, g corral.Glidein) error {
 	if g.Follows == 0 {
 		return nil
@@ -61,7 +60,7 @@ func mayBear(tx *store.Tx, owner string, labels map[string]string) error {
 	return nil
 }
 
-// mayUseCluster returns the cluster that a row of an owner names, if the owner may use it.
+// mayUseCluster returns the cluster that an owner's row names, or an error if the owner may not use it.
 func mayUseCluster(tx *store.Tx, owner string, id corral.ClusterID) (corral.Cluster, error) {
 	c, err := tx.Cluster(id)
 	if err == nil {
@@ -70,7 +69,7 @@ func mayUseCluster(tx *store.Tx, owner string, id corral.ClusterID) (corral.Clus
 	return c, err
 }
 
-// mayUseSite refuses a site that a row of an owner names, and that the owner may not use.
+// mayUseSite refuses a site that the owner of a row may not use.
 func mayUseSite(tx *store.Tx, owner string, id corral.SiteID) error {
 	s, err := tx.Site(id)
 	if err == nil {

@@ -5,15 +5,15 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Packages and mirrors are everybody's: no quota counts them, and their names are free in the row's own check, which
-// looks at those of all.
+// All owners share packages and mirrors, and no quota counts them. Their names are unique among all, which the store
+// checks.
 
-// Package puts a worker package into the catalog. The caller has checked its signature, and has its archive.
+// Package adds a worker package to the catalog. The caller has verified its signature and stored its archive.
 func Package(tx *store.Tx, p corral.Package) (corral.Package, error) {
 	return admitted(tx, claim{owner: p.Owner}, func() (corral.Package, error) { return tx.CreatePackage(p) })
 }
 
-// Mirror makes a mirror known. What it offers is put into the catalog by Package.
+// Mirror adds a mirror. The packages that it lists are added with Package.
 func Mirror(tx *store.Tx, m corral.Mirror) (corral.Mirror, error) {
 	return admitted(tx, claim{owner: m.Owner}, func() (corral.Mirror, error) { return tx.CreateMirror(m) })
 }

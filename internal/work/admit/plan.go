@@ -7,12 +7,12 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Plan creates a plan, in its State.
+// Plan creates a plan in its State.
 func Plan(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
 	var cluster corral.Cluster
 	return admitted(tx, claim{
 		owner: p.Owner, quotas: []string{"plans"},
-		uses: func() (err error) {
+		usable: func() (err error) {
 			cluster, err = mayUseCluster(tx, p.Owner, p.Cluster)
 			for _, site := range p.Sites {
 				if err == nil {
@@ -21,13 +21,13 @@ func Plan(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
 			}
 			return err
 		},
-		gives: func() error { return cluster.Takes() },
+		possible: func() error { return cluster.Takes() },
 	}, func() (corral.Plan, error) { return tx.CreatePlan(p) })
 }
 
-// Provision begins a plan: its pilots may be asked for from then on, each by Glidein, and what they cost by Reserve.
+// Provision begins a plan. In the same transaction its pilots are requested with Glidein and charged with Reserve.
 func Provision(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
-	return admitted(tx, claim{owner: p.Owner, gives: func() error {
+	return admitted(tx, claim{owner: p.Owner, possible: func() error {
 		if err := Uncontrolled(tx, p.Cluster); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func Provision(tx *store.Tx, p corral.Plan) (corral.Plan, error) {
 	}}, func() (corral.Plan, error) { return tx.MovePlan(p.ID, corral.PlanProvision, "") })
 }
 
-// labelOf is the label of what belongs to a plan.
+// labelOf returns the label of the runs and glideins of a plan.
 func labelOf(p corral.Plan) map[string]string {
 	return map[string]string{corral.PlanLabel: strconv.FormatInt(int64(p.ID), 10)}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// counted is the noun that counts for each of access.Quotas.
+// counted returns a noun that counts against a quota.
 func counted(t *testing.T, quota string) noun {
 	t.Helper()
 	for _, n := range nouns {
@@ -26,8 +26,8 @@ func counted(t *testing.T, quota string) noun {
 	return noun{}
 }
 
-// Of each kind of object an owner may have so many, however many others have; the refusal says how many there are and what
-// makes room. corrald's own user has no limit.
+// Each quota limits the objects of one owner, independent of those of others. The error has the number of objects, and the
+// command that makes room. corrald's own user has no limit.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	for _, q := range access.Quotas {
@@ -72,7 +72,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// has is how many objects that a quota counts are in an owner's home.
+// has returns the number of objects in an owner's home that count against a quota.
 func (w *world) has(quota string) int {
 	if quota == "sites" || quota == "clusters" {
 		return 1
@@ -90,7 +90,7 @@ func endRuns(tx *store.Tx) error {
 	return err
 }
 
-// What is over, removed or expired counts no more.
+// Objects that are over, removed or expired do not count.
 func TestQuotasMakeRoom(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, access.Most{"tokens": 1, "runs-open": 1, "glideins": 1})

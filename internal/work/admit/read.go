@@ -10,15 +10,15 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
-// ReadSite returns the site that a caller asks for. here is the folder of the roots of sites on this machine. Whether
-// corrald goes to its contact for the caller is not asked here, since that is asked of logins as well.
+// ReadSite returns the site that a caller requests. here is the folder with the roots of sites on this machine. It does
+// not check whether corrald may connect to the contact: logins are subject to that check, too.
 func ReadSite(who access.Caller, in api.NewSite, here string) (corral.Site, error) {
 	s, err := request.Site(in, here)
 	s.Owner = who.Name
 	return s, err
 }
 
-// ReadCluster returns the cluster that a caller asks for.
+// ReadCluster returns the cluster that a caller requests.
 func ReadCluster(who access.Caller, in api.NewCluster) (corral.Cluster, error) {
 	k, err := request.Cluster(in)
 	k.Owner = who.Name
@@ -26,34 +26,33 @@ func ReadCluster(who access.Caller, in api.NewCluster) (corral.Cluster, error) {
 		access.CheckPool(who, in.Address, in.Collector))
 }
 
-// CheckGlidein reports what is wrong with a caller's request for a glidein. Glidein asks again, with the site and the
-// cluster.
+// CheckGlidein checks a caller's request for a glidein. Glidein repeats that, with the site and the cluster.
 func CheckGlidein(in api.NewGlidein, now time.Time) error {
 	_, err := request.Glidein(in, now)
 	return cmp.Or(err, request.CheckLabels(in.Labels))
 }
 
-// ReadScale returns the scale that a caller asks for, with its sites by the names in the request.
+// ReadScale returns the scale that a caller requests, with the names of its sites.
 func ReadScale(who access.Caller, in api.NewScale) (corral.Scale, error) {
 	s, err := request.Scale(in)
 	s.Owner = who.Name
 	return s, err
 }
 
-// CheckRun reports what is wrong with a caller's request for a run.
+// CheckRun checks a caller's request for a run.
 func CheckRun(who access.Caller, in api.NewRun) error {
 	return cmp.Or(request.CheckRun(in), hostPaths(who, in))
 }
 
-// hostPaths refuses folders of corrald's host that are not for who asks. Without source_dir a workflow has no inputs of
-// its own and no scripts, which would run as corrald's user.
+// hostPaths refuses folders of corrald's host that the caller may not name. Without source_dir a workflow has no inputs
+// of its own, and no scripts, which would run as corrald's user.
 func hostPaths(who access.Caller, in api.NewRun) error {
 	return access.CheckPaths(who, access.Place{Field: "source_dir", Path: in.SourceDir},
 		access.Place{Field: "dir", Path: in.Dir}, access.Place{Field: "done_dir", Path: in.DoneDir},
 		access.Place{Field: "rescue", Path: in.Rescue})
 }
 
-// CheckPlan reports what is wrong with a caller's request for a plan, and fills in the objective that it left out.
+// CheckPlan checks a caller's request for a plan, and fills in the objective if it is missing.
 func CheckPlan(who access.Caller, in *api.NewPlan) error {
 	err := request.CheckPlan(in)
 	if err == nil && in.NextRun != nil {
@@ -62,8 +61,7 @@ func CheckPlan(who access.Caller, in *api.NewPlan) error {
 	return err
 }
 
-// CheckEnsemble reports what is wrong with a caller's request for an ensemble, as far as that can be said without
-// reading its workflows.
+// CheckEnsemble checks a caller's request for an ensemble, without reading its workflows.
 func CheckEnsemble(who access.Caller, in api.NewEnsemble) error {
 	err := request.CheckEnsemble(in)
 	for _, m := range in.Workflows {
@@ -74,21 +72,21 @@ func CheckEnsemble(who access.Caller, in api.NewEnsemble) error {
 	return err
 }
 
-// CheckProfile reports what is wrong with a request to keep a profile.
+// CheckProfile checks a request to store a profile.
 func CheckProfile(in api.NewProfile) error { return request.CheckProfile(in) }
 
-// CheckPackage reports what is wrong with a caller's request to import a package.
+// CheckPackage checks a caller's request to import a package.
 func CheckPackage(who access.Caller, in api.NewPackage) error {
 	return cmp.Or(request.CheckPackage(in), access.CheckSource(who, "source", in.Source))
 }
 
-// ReadMirror returns the mirror that a caller asks for.
+// ReadMirror returns the mirror that a caller requests.
 func ReadMirror(who access.Caller, in api.NewMirror) (corral.Mirror, error) {
 	return corral.Mirror{Name: in.Name, URL: in.URL, Owner: who.Name},
 		cmp.Or(request.CheckMirror(in), access.CheckSource(who, "url", in.URL))
 }
 
-// ReadToken returns the token that a caller asks for at now, without an id.
+// ReadToken returns the token that a caller requests at now, without an id.
 func ReadToken(who access.Caller, in api.NewToken, now time.Time) (corral.Token, error) {
 	t, err := request.Token(in, who, now)
 	return t, cmp.Or(err, access.CheckMint(who, t))

@@ -9,26 +9,25 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// Run creates a run that a person asks for, whose directory is laid out.
+// Run creates a run that a person requests. Its directory is laid out already.
 func Run(tx *store.Tx, r corral.Run) (corral.Run, error) {
 	c := ofRun(tx, r, func() error { return mayHavePlan(tx, r) })
 	c.quotas = []string{"runs-open", "runs"}
 	return admitted(tx, c, func() (corral.Run, error) { return tx.CreateRun(r) })
 }
 
-// RunOfEnsemble creates the run of a workflow of an ensemble. It counts for no quota: the ensemble was admitted with
-// its workflows.
+// RunOfEnsemble creates the run of a workflow of an ensemble, with which it was admitted: it counts against no quota.
 func RunOfEnsemble(tx *store.Tx, r corral.Run) (corral.Run, error) {
 	c := ofRun(tx, r, func() error { return request.CheckLabels(r.Labels, record.Label) })
 	return admitted(tx, c, func() (corral.Run, error) { return tx.CreateRun(r) })
 }
 
-// ofRun is the claim of a run; labels refuses labels that are not for who asks.
+// ofRun returns the claim of a run; labels checks its reserved labels.
 func ofRun(tx *store.Tx, r corral.Run, labels func() error) claim {
 	var cluster corral.Cluster
 	return claim{
 		owner: r.Owner,
-		uses: func() (err error) {
+		usable: func() (err error) {
 			if err = labels(); err == nil {
 				cluster, err = mayUseCluster(tx, r.Owner, r.Cluster)
 			}
@@ -37,14 +36,13 @@ func ofRun(tx *store.Tx, r corral.Run, labels func() error) claim {
 			}
 			return err
 		},
-		gives: func() error { return cluster.Takes() },
-		taken: func() error { return tx.FreeRunDir(r.Dir) },
+		possible: func() error { return cluster.Takes() },
+		taken:    func() error { return tx.FreeRunDir(r.Dir) },
 	}
 }
 
-// mayHavePlan refuses a run with a label that says that corrald itself asked for it, and one whose label names a plan
-// that is not its owner's, is for another cluster, is not PROVISIONED or, if it is to be revised, is not alone. A run
-// without the label is not refused.
+// mayHavePlan refuses reserved labels except that of a plan, which must be the owner's, for the same cluster,
+// PROVISIONED and, if corrald revises it, alone there.
 func mayHavePlan(tx *store.Tx, r corral.Run) error {
 	if err := request.CheckLabels(r.Labels, corral.PlanLabel); err != nil {
 		return err

@@ -10,8 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// A NewScale is a scale that is asked for, of a cluster with workers at some sites. The rows of both the caller has
-// found.
+// A NewScale is a request to scale a cluster with workers at some sites. The caller has found the rows of all.
 type NewScale struct {
 	Terms   corral.Scale // Cluster, Sites and SiteIDs are set by Scale
 	Cluster corral.Cluster
@@ -20,7 +19,7 @@ type NewScale struct {
 	Worker  func(corral.Scale, string) api.NewGlidein // the request for a worker at the site of a name
 }
 
-// Scale begins to scale a cluster for whose workers nothing else asks.
+// Scale begins to scale a cluster without another controller.
 func Scale(tx *store.Tx, n NewScale) (corral.Scale, error) {
 	s := n.Terms
 	s.Cluster, s.Sites, s.SiteIDs = n.Cluster.ID, nil, nil
@@ -29,7 +28,7 @@ func Scale(tx *store.Tx, n NewScale) (corral.Scale, error) {
 	}
 	return admitted(tx, claim{
 		owner: s.Owner,
-		uses: func() error {
+		usable: func() error {
 			err := access.MayUse(s.Owner, "cluster", n.Cluster.Name, n.Cluster.Owner)
 			for _, site := range n.Sites {
 				if err == nil {
@@ -38,7 +37,7 @@ func Scale(tx *store.Tx, n NewScale) (corral.Scale, error) {
 			}
 			return err
 		},
-		gives: func() error {
+		possible: func() error {
 			if err := n.somewhere(tx, s); err != nil {
 				return err
 			}
@@ -47,7 +46,7 @@ func Scale(tx *store.Tx, n NewScale) (corral.Scale, error) {
 	}, func() (corral.Scale, error) { return tx.CreateScale(s) })
 }
 
-// scalable refuses a cluster that cannot be scaled now.
+// scalable returns a Conflict error if a cluster cannot be scaled now.
 func scalable(tx *store.Tx, cluster corral.Cluster) error {
 	if err := withoutEnsemble(tx, cluster.ID); err != nil {
 		return err
@@ -75,7 +74,7 @@ func scalable(tx *store.Tx, cluster corral.Cluster) error {
 		"`corral cluster scale %[1]s --off` ends that", cluster.Name)
 }
 
-// somewhere reports why none of the sites can give the workers of a scale, whatever waits; nil if one of them may.
+// somewhere returns an error if none of the sites can provide the workers of a scale, whatever tasks wait.
 func (n NewScale) somewhere(tx *store.Tx, s corral.Scale) error {
 	var reasons []error
 	for _, site := range n.Sites {

@@ -7,16 +7,16 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 )
 
-// Site creates a site, which somebody has visited.
+// Site creates a site that corrald has visited.
 func Site(tx *store.Tx, s corral.Site) (corral.Site, error) {
 	return admitted(tx, claim{
 		owner: s.Owner, quotas: []string{"sites"},
-		gives: func() error { return FreeSite(tx, s) },
+		possible: func() error { return FreeSite(tx, s) },
 	}, func() (corral.Site, error) { return tx.CreateSite(s) })
 }
 
-// FreeSite refuses a site with the name of another, or with a root in or around another's: a cleanup job removes all
-// that is below its site's root.
+// FreeSite refuses a site with the name of another one, or with a root inside or around another root: a cleanup job
+// removes everything below the root of its site.
 func FreeSite(tx *store.Tx, site corral.Site) error {
 	err := tx.FreeSiteName(site.Owner, site.Name)
 	if corral.KindOf(err) == corral.Conflict {
@@ -43,8 +43,7 @@ func FreeSite(tx *store.Tx, site corral.Site) error {
 	return err
 }
 
-// within reports whether path is dir or below it; both are clean. Symbolic links at the site do not
-// show from here.
+// within reports whether path is dir or below it. Both are clean. Symbolic links at the site are not resolved.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }

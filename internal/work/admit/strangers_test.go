@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/plan"
 )
 
-// A pair is two owners whose histories are drawn. What is created points at whatever id is drawn, whosever that is.
+// A pair draws the histories of two owners. New objects name objects with drawn ids, of either owner.
 type pair struct {
 	*rapid.T
 	db   *store.DB
@@ -68,7 +68,7 @@ func (p *pair) site(tx *store.Tx) error {
 	return store.Done(tx.MoveSite(corral.SiteID(p.pick("site")), move, ""))
 }
 
-// at is the site and the cluster of drawn ids, if the transaction sees them.
+// at returns the site and the cluster of drawn ids, if the transaction sees them.
 func (p *pair) at(tx *store.Tx) (h home, err error) {
 	if h.site, err = tx.Site(corral.SiteID(p.pick("site"))); err == nil {
 		h.cluster, err = tx.Cluster(corral.ClusterID(p.pick("cluster")))
@@ -76,7 +76,7 @@ func (p *pair) at(tx *store.Tx) (h home, err error) {
 	return h, err
 }
 
-// glidein asks for a glidein with drawn labels.
+// glidein requests a glidein at a drawn home.
 func (p *pair) glidein(tx *store.Tx, owner string, labels map[string]string) (corral.Glidein, error) {
 	h, err := p.at(tx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *pair) glidein(tx *store.Tx, owner string, labels map[string]string) (co
 	return admit.Glidein(tx, ask)
 }
 
-// changes are what may happen, each on behalf of an owner. Most are refused.
+// changes lists the changes, each on behalf of an owner. Most are refused.
 var changes = map[string]func(*pair, *store.Tx, string) error{
 	"site": func(p *pair, tx *store.Tx, owner string) error {
 		s := newSite(owner, "hpc")
@@ -163,7 +163,7 @@ var changes = map[string]func(*pair, *store.Tx, string) error{
 	},
 }
 
-// makes :: change → what it creates, where that is called otherwise.
+// makes :: change → noun that it creates, if that has another name.
 var makes = map[string]string{"reserve": "glidein", "adopted": "glidein", "member": "run"}
 
 // Whatever two owners and the background work for them do, in whatever order, no row of one points at an object of the
@@ -180,7 +180,7 @@ func TestNoRowPointsAtAnothersObject(t *testing.T) {
 			name, owner := rapid.SampledFrom(names).Draw(rt, "change"), rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "owner")
 			p.made++
 			p.owner = owner
-			// What is refused changes nothing.
+			// A refused change leaves the database unchanged.
 			err := p.opener(owner).Write(t.Context(), store.Actor, func(tx *store.Tx) error { return changes[name](p, tx, owner) })
 			if err == nil {
 				p.did[name]++

@@ -325,7 +325,7 @@ func (f failures) and(g corral.Glidein) failures {
 	return failures{}
 }
 
-// Worker is the request for a worker at a site that a scale may ask for, whatever waits.
+// Worker is the request for a worker at a site that does not depend on the tasks that wait.
 func Worker(s corral.Scale, site string) api.NewGlidein {
 	return worker(s, Ask{Site: site, Keep: true})
 }
@@ -359,7 +359,7 @@ func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 	return err
 }
 
-// pilot is what the scale asks of a site.
+// pilot is the request for a worker at a site.
 func (k *scaler) pilot(l *look, site corral.Site, in api.NewGlidein) admit.Pilot {
 	return admit.Pilot{Request: in, Owner: l.scale.Owner, Site: site, Cluster: l.cluster, Machine: k.machine,
 		Labels: []string{store.ScaleLabel}}
