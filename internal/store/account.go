@@ -37,25 +37,14 @@ func (t *Tx) account(name string) (corral.Owner, error) {
 	return o, err
 }
 
-// Refusal returns the reason why corrald does nothing for an owner, or "" if the account is ACTIVE.
+// Refusal says why nothing is done for an owner; "" if the account is ACTIVE. What would ask for new things asks this
+// first, and reports why it waits; internal/work/admit, through which all of that goes, refuses it.
 func (t *Tx) Refusal(owner string) (string, error) {
 	o, err := t.account(owner)
 	return o.Refusal(), err
 }
 
-// serves refuses to create anything for an owner whose account is not ACTIVE. The one function that stores new rows
-// calls it, so corrald's own background work cannot bypass it. Code that would request new objects checks Refusal
-// first and reports why it waits.
-func (t *Tx) serves(owner string) error {
-	o, err := t.account(owner)
-	if err == nil && !o.Active() {
-		err = corral.ErrorAt(corral.Forbidden, "owner", "%s", o.Refusal())
-	}
-	return err
-}
-
-// Owner returns an owner with the numbers of its objects. It returns a NotFound error if no object of that owner
-// exists or ever existed.
+// Owner returns an owner with what it has. A NotFound error if no owner of that name has or had an object.
 func (t *Tx) Owner(name string) (corral.Owner, error) {
 	o, err := t.account(name)
 	if err != nil {

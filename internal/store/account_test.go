@@ -202,28 +202,3 @@ func TestLifeOfAnOwner(t *testing.T) {
 		}
 	}
 }
-
-// Nothing is created for an owner whose account is not ACTIVE, for any caller: the store itself refuses it.
-func TestNothingIsMadeForAnOwnerWhoIsSuspended(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner(actor, corral.OwnerSuspend, "a leak")) })
-	for name, make := range map[string]func(*store.Tx) error{
-		"site":    func(tx *store.Tx) error { return store.Done(tx.CreateSite(newSite("other"))) },
-		"glidein": func(tx *store.Tx) error { return store.Done(tx.CreateGlidein(w.newGlidein())) },
-		"cluster": func(tx *store.Tx) error {
-			return store.Done(tx.CreateCluster(corral.Cluster{Name: "other", Owner: actor, Kind: corral.Embedded}))
-		},
-		"token": func(tx *store.Tx) error { return store.Done(mint(tx, actor, 1, 0)) },
-		"scale": func(tx *store.Tx) error {
-			return store.Done(tx.CreateScale(corral.Scale{Cluster: w.cluster.ID, Owner: actor, Sites: []string{"local"}, Max: 1, CPUs: 1, Walltime: 600}))
-		},
-	} {
-		err := storetest.All(w.db).Write(t.Context(), "root", make)
-		if corral.KindOf(err) != corral.Forbidden || !strings.Contains(err.Error(), "the account ada is suspended: a leak") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	w.write(func(tx *store.Tx) error { return store.Done(tx.MoveOwner(actor, corral.OwnerResume, "")) })
-	w.createGlidein(w.newGlidein())
-}

@@ -33,16 +33,17 @@ var clusters = table[corral.Cluster]{
 	},
 }
 
-// CreateCluster stores c: an embedded cluster as READY, any other as STARTING. It sets ID, State and times. It
-// returns a Conflict error if the owner has another cluster of that name that is not DELETED.
+// FreeClusterName returns a Conflict error if a cluster of the owner that is not DELETED has the name.
+func (t *Tx) FreeClusterName(owner, name string) error {
+	return clusters.free(t, func(other corral.Cluster) error {
+		return corral.Errorf(corral.Conflict, "cluster %q exists already, with id %d", name, other.ID)
+	}, "owner = ? and name = ? and state <> 'DELETED'", owner, name)
+}
+
+// CreateCluster stores c, an embedded cluster as READY and another as STARTING; its ID, State and times
+// are set here. A Conflict error if its name is not free.
 func (t *Tx) CreateCluster(c corral.Cluster) (corral.Cluster, error) {
-	err := clusters.free(t, func(other corral.Cluster) error {
-		return corral.Errorf(corral.Conflict, "cluster %q exists already, with id %d", c.Name, other.ID)
-	}, "owner = ? and name = ? and state <> 'DELETED'", c.Owner, c.Name)
-	if err == nil {
-		err = t.Room("clusters", c.Owner, 1)
-	}
-	if err != nil {
+	if err := t.FreeClusterName(c.Owner, c.Name); err != nil {
 		return corral.Cluster{}, err
 	}
 	c.ID, c.State, c.Reason, c.CreatedAt, c.UpdatedAt = 0, corral.ClusterStarting, "", t.now, t.now
@@ -105,9 +106,9 @@ func clusterWithoutFacts(c corral.Cluster) corral.Cluster {
 	return c
 }
 
-// unused returns a Conflict error with the numbers of glideins and runs that still need the cluster; nil if there are
-// none. It runs in the transaction that removes the cluster, and CreateGlidein and CreateRun check the cluster's
-// state in theirs, so nothing can start to use a cluster during its removal.
+// unused returns a Conflict error that counts what still needs the cluster; nil if nothing does. It is asked in the
+// transaction that removes the cluster, and internal/work/admit looks at the cluster's state in the one that creates a
+// glidein or a run: so nothing can come to need a cluster while it goes.
 func (t *Tx) unused(c corral.Cluster) error {
 	var live, running int
 	err := t.row(`

@@ -114,17 +114,15 @@ func (t *Tx) NextToWake(site corral.SiteID, by time.Time) (next time.Time, err e
 	return next, nil
 }
 
-// CreateGlidein stores g if its owner may use its site and its cluster and corral.Site.NewGlidein accepts it. It
-// settles g first, so the state NEW never appears in a row, only in the history.
+// CreateGlidein stores g, if corral.Site.NewGlidein lets it, and settles it before, so that it is never NEW in a row,
+// only in its history.
 func (t *Tx) CreateGlidein(g corral.Glidein) (corral.Glidein, error) {
-	site, cluster, err := t.usable(g.Owner, g.Site, g.Cluster)
-	if err == nil {
-		err = t.usableLinks(g)
-	}
+	site, err := t.Site(g.Site)
 	if err != nil {
 		return corral.Glidein{}, err
 	}
-	if err := t.Room("glideins", g.Owner, 1); err != nil {
+	cluster, err := t.Cluster(g.Cluster)
+	if err != nil {
 		return corral.Glidein{}, err
 	}
 	if g, err = site.NewGlidein(cluster, g, t.now); err != nil {

@@ -13,64 +13,9 @@ import (
 // ScaleLabel is the label by which a glidein names the cluster whose scale asked for it.
 const ScaleLabel = "scale"
 
-// Besides its site and its cluster, a row may refer to other objects: the glidein that it follows, and the labels by
-// which corrald finds the objects requested by a plan, a scale or an ensemble. A glidein with the label of another
-// owner's plan would be counted, charged and released with that plan, so such a row is refused like one that refers
-// to another owner's site.
-
-// usableLinks refuses a glidein that follows, or is labelled with, another owner's object: it would be released and
-// charged together with that object.
-func (t *Tx) usableLinks(g corral.Glidein) error {
-	if g.Follows != 0 {
-		before, err := t.GlideinInBrief(g.Follows)
-		if err == nil {
-			err = MayUse(g.Owner, "follows_id", "glidein "+strconv.FormatInt(int64(before.ID), 10), before.Owner)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return t.checkLabels(g.Owner, g.Labels)
-}
-
-// checkLabels refuses labels of a new glidein or run that name another owner's plan, ensemble or scale. A label that
-// is not a positive number names nothing.
-func (t *Tx) checkLabels(owner string, labels map[string]string) error {
-	for _, l := range []struct {
-		label   string
-		ownerOf func(int64) (string, error)
-	}{
-		{corral.PlanLabel, func(id int64) (string, error) {
-			p, err := t.PlanRow(corral.PlanID(id))
-			return p.Owner, err
-		}},
-		{record.Label, func(id int64) (string, error) {
-			e, err := t.Ensemble(record.ID(id))
-			return e.Owner, err
-		}},
-		{ScaleLabel, func(id int64) (string, error) {
-			c, err := t.Cluster(corral.ClusterID(id))
-			return c.Owner, err
-		}},
-	} {
-		id, err := strconv.ParseInt(labels[l.label], 10, 64)
-		if err != nil || id <= 0 {
-			continue
-		}
-		of, err := l.ownerOf(id)
-		if err == nil {
-			err = MayUse(owner, "labels."+l.label, l.label+" "+labels[l.label], of)
-		}
-		if err != nil {
-			return corral.ErrorAt(corral.KindOf(err), "labels."+l.label, "%w", err)
-		}
-	}
-	return nil
-}
-
-// UnusedSite returns a Conflict error if a site is still the target of objects that request pilots by themselves:
-// scales, PROVISIONED plans and RUNNING ensembles. The error names the commands that end them. READY plans do not
-// prevent a removal: they request nothing by themselves.
+// UnusedSite refuses the removal of a site at which something that goes on asks for pilots without being asked again:
+// scales, plans that are PROVISIONED and ensembles that are carried out. The Conflict error names the commands that end
+// them. Plans that are READY do not keep a site: they ask for nothing by themselves.
 func (t *Tx) UnusedSite(site corral.Site) error {
 	uses, err := t.usesOfSite(site.ID)
 	if err != nil || len(uses) == 0 {

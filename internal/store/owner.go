@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/decide/access"
 )
 
@@ -25,10 +24,10 @@ import (
 //   - a message from a pilot: DB.Whole to find the attempt's owner by its tag, then DB.Owner;
 //   - packages and mirrors: DB.Shared.
 //
-// An id may be kept from one transaction to the next, but a name may not, because it can later refer to another
-// object. So rows refer to objects by id, and the functions that create rows refuse references to another owner's
-// objects (MayUse). This holds for administrators, too: they can find a user's site but request nothing there in
-// their own name, because it would run with the user's key.
+// An id may be kept from one transaction to the next; a name may not, as it can come to mean another object. So rows
+// name what they point at by id, and internal/work/admit, which alone creates what has an owner, refuses what points at
+// another owner's object (access.MayUse): an administrator, too, finds a user's site, and asks for nothing there in
+// their own name, since it would run by the user's key.
 //
 // Rows without an owner column belong to a row that has one: a job belongs to its site. History, lost nodes, promises
 // and spendings are requested by the id of such a row, which the caller has found first.
@@ -106,42 +105,3 @@ func Read[T any](ctx context.Context, o Owner, fn func(*Tx) (T, error)) (found T
 
 // Done returns the error of a change whose result is not needed.
 func Done[T any](_ T, err error) error { return err }
-
-// MayUse refuses a reference to another owner's object. It is the only place that decides this: owners may use only
-// their own objects. place is the request field that names the object, name identifies the object in the message, and
-// of is its owner. The error is Forbidden; callers who may not even see the object have received a NotFound error
-// before.
-func MayUse(owner, place, name, of string) error {
-	if owner == of {
-		return nil
-	}
-	return corral.ErrorAt(corral.Forbidden, place, "%s belongs to %s: only its owner may request new objects there",
-		name, of)
-}
-
-// usable returns the site and the cluster that a new object refers to, if its owner may use both.
-func (t *Tx) usable(owner string, site corral.SiteID, cluster corral.ClusterID) (s corral.Site, c corral.Cluster,
-	err error) {
-	if s, err = t.usableSite(owner, site); err == nil {
-		c, err = t.usableCluster(owner, cluster)
-	}
-	return s, c, err
-}
-
-// usableSite returns a site if the owner may use it.
-func (t *Tx) usableSite(owner string, id corral.SiteID) (corral.Site, error) {
-	s, err := t.Site(id)
-	if err == nil {
-		err = MayUse(owner, "site", s.Name, s.Owner)
-	}
-	return s, err
-}
-
-// usableCluster returns a cluster if the owner may use it.
-func (t *Tx) usableCluster(owner string, id corral.ClusterID) (corral.Cluster, error) {
-	c, err := t.Cluster(id)
-	if err == nil {
-		err = MayUse(owner, "cluster", c.Name, c.Owner)
-	}
-	return c, err
-}

@@ -37,24 +37,8 @@ var plans = table[corral.Plan]{
 	},
 }
 
-// CreatePlan stores p in its State, which is INFEASIBLE or READY, and sets its ID and times. It returns a Conflict
-// error if the cluster is DELETED, and a Forbidden error if the owner may not use the cluster or one of the sites.
+// CreatePlan stores p in its State, which is INFEASIBLE or READY; its ID and times are set here.
 func (t *Tx) CreatePlan(p corral.Plan) (corral.Plan, error) {
-	c, err := t.usableCluster(p.Owner, p.Cluster)
-	if err == nil {
-		err = c.Takes()
-	}
-	for _, site := range p.Sites {
-		if err == nil {
-			_, err = t.usableSite(p.Owner, site)
-		}
-	}
-	if err == nil {
-		err = t.Room("plans", p.Owner, 1)
-	}
-	if err != nil {
-		return corral.Plan{}, err
-	}
 	p.ID, p.BeganAt, p.CreatedAt, p.UpdatedAt = 0, time.Time{}, t.now, t.now
 	return plans.create(t, p, string(p.State))
 }

@@ -32,17 +32,17 @@ var profiles = table[corral.Profile]{
 	},
 }
 
-// CreateProfile stores p as READY and sets its ID, State and times. It returns a Conflict error if the owner has
-// another profile of that name that is not DELETED.
-func (t *Tx) CreateProfile(p corral.Profile) (corral.Profile, error) {
-	err := profiles.free(t, func(other corral.Profile) error {
+// FreeProfileName returns a Conflict error if a profile of the owner that is not DELETED has the name.
+func (t *Tx) FreeProfileName(owner, name string) error {
+	return profiles.free(t, func(other corral.Profile) error {
 		return corral.Errorf(corral.Conflict, "profile %q exists already, with id %d: merge into it, or remove it",
 			other.Name, other.ID)
-	}, "owner = ? and name = ? and state <> 'DELETED'", p.Owner, p.Name)
-	if err == nil {
-		err = t.Room("profiles", p.Owner, 1)
-	}
-	if err != nil {
+	}, "owner = ? and name = ? and state <> 'DELETED'", owner, name)
+}
+
+// CreateProfile stores p as READY; its ID, State and times are set here. A Conflict error if its name is not free.
+func (t *Tx) CreateProfile(p corral.Profile) (corral.Profile, error) {
+	if err := t.FreeProfileName(p.Owner, p.Name); err != nil {
 		return corral.Profile{}, err
 	}
 	p.ID, p.State, p.CreatedAt, p.UpdatedAt = 0, corral.ProfileReady, t.now, t.now

@@ -28,8 +28,8 @@ var usedOf = map[string]string{
 // transaction. Without it there are no limits.
 func (d *DB) Limit(most access.Most) { d.most = most }
 
-// Room returns a Forbidden error if more additional objects would exceed an owner's quota. Every creation calls it in
-// the same transaction, so two simultaneous requests cannot both take the last place.
+// Room returns a Forbidden error if more objects would be more than an owner may have. internal/work/admit asks in
+// the transaction that creates an object, so that two requests at once cannot both have the last place.
 func (t *Tx) Room(quota, owner string, more int) error {
 	if t.most[quota] <= 0 || access.Unlimited(owner) {
 		return nil

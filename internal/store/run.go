@@ -57,27 +57,17 @@ type RunFilter struct {
 	Labels  map[string]string // must contain all of these
 }
 
-// CreateRun stores r as RUNNING and sets its ID, State and times; its Reason says what it currently lacks. It returns
-// a Conflict error if the cluster is DELETED or the directory belongs to a run that is not DELETED, and a Forbidden
-// error if the owner may not use the objects that r refers to.
+// FreeRunDir returns a Conflict error if a directory is that of a run that is not DELETED.
+func (t *Tx) FreeRunDir(dir string) error {
+	return runs.free(t, func(other corral.Run) error {
+		return corral.Errorf(corral.Conflict, "directory %s belongs to run %d", dir, other.ID)
+	}, "dir = ? and state <> 'DELETED'", dir)
+}
+
+// CreateRun stores r as RUNNING; its ID, State and times are set here, its Reason is what it lacks now. A Conflict
+// error if its directory is not free.
 func (t *Tx) CreateRun(r corral.Run) (corral.Run, error) {
-	c, err := t.usableCluster(r.Owner, r.Cluster)
-	if err == nil {
-		err = c.Takes()
-	}
-	if err == nil {
-		err = t.checkLabels(r.Owner, r.Labels)
-	}
-	if err != nil {
-		return corral.Run{}, err
-	}
-	err = runs.free(t, func(other corral.Run) error {
-		return corral.Errorf(corral.Conflict, "directory %s belongs to run %d", r.Dir, other.ID)
-	}, "dir = ? and state <> 'DELETED'", r.Dir)
-	if err == nil && t.actor != Actor { // an ensemble's runs were accepted with it
-		err = cmp.Or(t.Room("runs-open", r.Owner, 1), t.Room("runs", r.Owner, 1))
-	}
-	if err != nil {
+	if err := t.FreeRunDir(r.Dir); err != nil {
 		return corral.Run{}, err
 	}
 	r.ID, r.Report, r.EndedAt = 0, nil, time.Time{}

@@ -31,28 +31,8 @@ var scales = table[corral.Scale]{
 	about: func(s corral.Scale) []Subject { return []Subject{{corral.ObjectCluster, int64(s.Cluster)}} },
 }
 
-// CreateScale starts scaling a cluster with workers at the sites in SiteIDs. It returns a Conflict error if the
-// cluster is already scaled or is DELETED, and a Forbidden error if the owner may not use the cluster or one of the
-// sites.
+// CreateScale begins to scale a cluster, which has no scale, with workers at the sites that have its SiteIDs.
 func (t *Tx) CreateScale(s corral.Scale) (corral.Scale, error) {
-	c, err := t.usableCluster(s.Owner, s.Cluster)
-	if err == nil {
-		err = c.Takes()
-	}
-	for _, site := range s.SiteIDs {
-		if err == nil {
-			_, err = t.usableSite(s.Owner, site)
-		}
-	}
-	if err == nil {
-		err = scales.free(t, func(corral.Scale) error {
-			return corral.ErrorAt(corral.Conflict, "cluster", "%s is scaled already; "+
-				"`corral cluster scale %[1]s --off` ends that", c.Name)
-		}, "id = ?", s.Cluster)
-	}
-	if err != nil {
-		return corral.Scale{}, err
-	}
 	s.CreatedAt, s.UpdatedAt = t.now, t.now
 	if _, err := scales.insert(t, s); err != nil {
 		return corral.Scale{}, err

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"cmp"
-
 	"github.com/corral-pilot/corral"
 )
 
@@ -54,7 +52,7 @@ var sites = table[corral.Site]{
 
 // CreateSite stores s as NEW and sets its ID, State and times. It returns a Conflict error if its name is not free.
 func (t *Tx) CreateSite(s corral.Site) (corral.Site, error) {
-	if err := cmp.Or(t.FreeSiteName(s.Owner, s.Name), t.Room("sites", s.Owner, 1)); err != nil {
+	if err := t.FreeSiteName(s.Owner, s.Name); err != nil {
 		return corral.Site{}, err
 	}
 	if s.HeadBatch == "" {

@@ -51,15 +51,9 @@ func (tb table[T]) stored(row *T) []column {
 	return slices.DeleteFunc(tb.columns(row), func(c column) bool { return strings.HasPrefix(c.name, "(") })
 }
 
-// insert stores a new row and returns its id. It returns a Forbidden error if the row's owner has an account that is
-// not ACTIVE.
+// insert stores a new row and returns its id.
 func (tb table[T]) insert(t *Tx, row T) (int64, error) {
 	columns := tb.stored(&row)
-	if tb.owner == "owner" {
-		if err := t.serves(ownerOf(columns)); err != nil {
-			return 0, err
-		}
-	}
 	query := "insert into " + tb.name + " (" + namesOf(columns) + ") values (" + marks(columns) + ")"
 	result, err := t.exec(query, fieldsOf(columns)...)
 	if err != nil {
@@ -68,13 +62,7 @@ func (tb table[T]) insert(t *Tx, row T) (int64, error) {
 	return result.LastInsertId()
 }
 
-// ownerOf returns the owner of a row.
-func ownerOf(columns []column) string {
-	i := slices.IndexFunc(columns, func(c column) bool { return c.name == "owner" })
-	return *columns[i].field.(*string)
-}
-
-// marks returns a list of parameters, one for each column.
+// marks lists a parameter for each column.
 func marks(columns []column) string { return strings.Repeat(", ?", len(columns))[2:] }
 
 // create stores a new object with the first entry of its history, which contains its first state, and with entries

@@ -34,13 +34,12 @@ var tokens = table[corral.Token]{
 	about: func(t corral.Token) []Subject { return []Subject{{corral.ObjectToken, int64(t.ID)}} },
 }
 
-// CreateToken stores k as VALID and sets its ID, State and times. It returns a Conflict error if the owner has
-// another token of that name that is not REVOKED, or if any token has ever had the same text. It returns a Forbidden
-// error if the parent token has meanwhile been REVOKED.
-func (t *Tx) CreateToken(k corral.Token) (corral.Token, error) {
+// FreeToken returns a Conflict error if the owner of a token to be made has one of that name that is not REVOKED, or if
+// its text was ever another token's. A Forbidden error if the token with which it is made is REVOKED: it was meanwhile.
+func (t *Tx) FreeToken(k corral.Token) error {
 	err := t.parentIn(k.Parent)
 	if err != nil {
-		return corral.Token{}, err
+		return err
 	}
 	err = tokens.free(t, func(other corral.Token) error {
 		return corral.ErrorAt(corral.Conflict, "name",
@@ -56,10 +55,12 @@ func (t *Tx) CreateToken(k corral.Token) (corral.Token, error) {
 	if err == nil && t.revoked.has(k.Digest) {
 		err = used(k)
 	}
-	if err == nil {
-		err = t.Room("tokens", k.Owner, 1)
-	}
-	if err != nil {
+	return err
+}
+
+// CreateToken stores k as VALID, if FreeToken lets it; its ID, State and times are set here.
+func (t *Tx) CreateToken(k corral.Token) (corral.Token, error) {
+	if err := t.FreeToken(k); err != nil {
 		return corral.Token{}, err
 	}
 	k.ID, k.State, k.Reason, k.CreatedAt, k.UpdatedAt = 0, corral.TokenValid, "", t.now, t.now

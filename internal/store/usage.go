@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/decide/usage"
 )
 
@@ -60,7 +61,7 @@ func (t *Tx) usableAttempt(owner string, id corral.JobID) error {
 	}
 	site, err := t.Site(j.Site)
 	if err == nil {
-		err = MayUse(owner, "attempt", j.Name(), site.Owner)
+		err = access.MayUse(owner, "attempt", j.Name(), site.Owner)
 	}
 	return err
 }

@@ -533,7 +533,7 @@ func real(t *testing.T, s sim.Scenario) (journal []execution.Record, begin time.
 				return err
 			}
 		}
-		row, err = prepared.Insert(tx)
+		row, err = prepared.Insert(tx, (*store.Tx).CreateRun)
 		return err
 	})
 	manager.Start(row.ID)

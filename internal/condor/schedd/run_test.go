@@ -84,7 +84,7 @@ func (c *corrald) begin(document []byte, options corral.RunOptions) corral.Run {
 	}
 	var row corral.Run
 	c.write(func(tx *store.Tx) error {
-		row, err = p.Insert(tx)
+		row, err = p.Insert(tx, (*store.Tx).CreateRun)
 		return err
 	})
 	c.manager.Start(row.ID)

@@ -70,6 +70,16 @@ func (c Caller) Has(g corral.Grant) bool { return c.IsAdministrator() || slices.
 // Sees reports whether objects of an owner are there for the caller.
 func (c Caller) Sees(owner string) bool { return c.IsAdministrator() || c.Name == owner }
 
+// MayUse refuses what points at another object that its owner may not use. It is the only judge of that: an owner may
+// use what is their own. place is the field of the request that names the object, name is what that is called, and of
+// is its owner. The error is Forbidden; who may not even see the object gets a NotFound error before this is asked.
+func MayUse(owner, place, name, of string) error {
+	if owner == of {
+		return nil
+	}
+	return corral.ErrorAt(corral.Forbidden, place, "%s belongs to %s: only its owner may request new objects there", name, of)
+}
+
 // An Operation is what is asked for.
 type Operation struct {
 	Resource string // the noun: sites, glideins, …, or the only word of a path such as /metrics

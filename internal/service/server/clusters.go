@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +11,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/admit"
 )
 
 // clusterHandlers answer requests about clusters.
@@ -66,12 +64,7 @@ func (h *clusterHandlers) list(c *rest.Call) error {
 // change: any reader of the row finds the token.
 func (h *clusterHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewCluster) (rest.Step[corral.Cluster], error) {
-		k, err := request.Cluster(in)
-		k.Owner = c.Actor()
-		if err == nil {
-			err = cmp.Or(access.CheckRelease(c.Caller(), "htcondor", in.HTCondor),
-				access.CheckPool(c.Caller(), in.Address, in.Collector))
-		}
+		k, err := admit.ReadCluster(c.Caller(), in)
 		if err == nil && k.Kind == corral.Condor {
 			_, err = h.canRun(ctx, k.HTCondor)
 		}
@@ -82,7 +75,7 @@ func (h *clusterHandlers) create(c *rest.Call) error {
 			return rest.Step[corral.Cluster]{}, err
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Cluster, error) {
-			created, err := tx.CreateCluster(k)
+			created, err := admit.Cluster(tx, k)
 			if err != nil || !created.Attached {
 				return created, rest.Placed(corral.Conflict, "name", err)
 			}
@@ -169,7 +162,7 @@ func unused(tx *store.Tx, cluster corral.Cluster) error {
 	for _, r := range runs {
 		users = append(users, fmt.Sprintf("run %d", r.ID))
 	}
-	if err := unscaled(tx, cluster.ID); err != nil {
+	if err := admit.Uncontrolled(tx, cluster.ID); err != nil {
 		return err
 	}
 	if len(users) == 0 {

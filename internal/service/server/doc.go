@@ -1,9 +1,9 @@
 // Package server answers the REST requests of package api: it contains the routes and their handlers.
 //
-// Each kind of object has its handlers, which list their routes in one table and depend only on what they need
-// besides the store. A handler is one call of package rest: a Read or a Change. rest.Resource handles the requests
-// that all kinds have in common: a list, one object, a wait for its state, its history. Package request validates
-// requests.
+// Each kind of object has its handlers, which list their routes in one table and know only what they need beside the
+// store. A handler is one call of package rest: a Read of what is there, or a Change of it. rest.Resource handles the
+// requests that all kinds have in common: a list, one object, a wait for its state, its history. Package request
+// validates requests; package admit decides about those for new objects, and creates their rows.
 //
 //	sites.go      rows of sites; visit.go has the requests for which corrald connects to the site before it answers
 //	glideins.go   rows of glideins, with their registered workers

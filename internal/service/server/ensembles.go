@@ -10,6 +10,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/internal/work/ensembles"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
@@ -99,13 +100,8 @@ func (h *ensembleHandlers) create(c *rest.Call) error {
 func (h *ensembleHandlers) draft(
 	ctx context.Context, who access.Caller, in api.NewEnsemble,
 ) (x ensembles.Drafted, err error) {
-	if err = request.CheckEnsemble(in); err != nil {
+	if err = admit.CheckEnsemble(who, in); err != nil {
 		return x, err
-	}
-	for _, m := range in.Workflows {
-		if err = access.CheckPaths(who, access.Place{Field: "source_dir", Path: m.SourceDir}); err != nil {
-			return x, err
-		}
 	}
 	in.Cluster = cmp.Or(in.Cluster, "default")
 	var cluster corral.Cluster
@@ -162,23 +158,10 @@ func siteOfEnsemble(tx *store.Tx, owner, named string) (string, error) {
 
 // beginEnsemble creates the row, unless something else requests workers for the cluster.
 func beginEnsemble(tx *store.Tx, row record.Ensemble) (record.Ensemble, error) {
-	s, err := tx.Scale(row.Cluster)
-	if err == nil {
-		return row, corral.ErrorAt(corral.Conflict, "cluster",
-			"%s is scaled: `corral cluster scale %[1]s --off` ends that", s.ClusterName)
-	}
-	if corral.KindOf(err) != corral.NotFound {
+	if _, err := provision.ReleaseOver(tx, func(p corral.Plan) bool { return p.Cluster == row.Cluster }); err != nil {
 		return row, err
 	}
-	planned, err := provision.ReleaseOver(tx, func(p corral.Plan) bool { return p.Cluster == row.Cluster })
-	if err != nil {
-		return row, err
-	}
-	if planned != 0 {
-		return row, corral.ErrorAt(corral.Conflict, "cluster", "plan %d requests workers there until its run is over; "+
-			"`corral plan release %[1]d` ends that", planned)
-	}
-	return tx.CreateEnsemble(row)
+	return admit.Ensemble(tx, row)
 }
 
 // cancel ends an ensemble; the keeper does the rest. An ensemble that is already ending is returned unchanged.

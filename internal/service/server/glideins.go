@@ -12,11 +12,12 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/condor"
+	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/decide/reconcile"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/worldstate"
-	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/admit"
 )
 
 // glideinHandlers answer requests about glideins.
@@ -106,26 +107,20 @@ func present(cfg Config, glideins ...corral.Glidein) []corral.Glidein {
 // neither can be removed in between.
 func (h *glideinHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewGlidein) (rest.Step[corral.Glidein], error) {
-		g, err := request.Glidein(in, time.Now())
-		g.Owner = c.Actor()
+		err := admit.CheckGlidein(in, time.Now())
 		if err == nil {
-			err = request.CheckLabels(in.Labels)
-		}
-		if err == nil {
-			err = h.canJoin(ctx, g.Owner, in)
+			err = h.canJoin(ctx, c.Actor(), in)
 		}
 		if err != nil {
 			return rest.Step[corral.Glidein]{}, err
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Glidein, error) {
-			site, cluster, err := whereOf(tx, g.Owner, in)
-			if err == nil {
-				err = request.Place(&g, site, cluster, h.cfg.Machine)
-			}
+			site, cluster, err := whereOf(tx, c.Actor(), in)
 			if err != nil {
-				return g, err
+				return corral.Glidein{}, err
 			}
-			created, err := tx.CreateGlidein(g)
+			created, err := admit.Glidein(tx, admit.Pilot{Request: in, Owner: c.Actor(), Site: site, Cluster: cluster,
+				Machine: h.cfg.Machine})
 			return created, rest.Placed(corral.Conflict, "site", err)
 		})
 	})
@@ -136,7 +131,7 @@ func (h *glideinHandlers) create(c *rest.Call) error {
 // request.
 func whereOf(tx *store.Tx, owner string, in api.NewGlidein) (site corral.Site, cluster corral.Cluster, err error) {
 	if site, err = siteNamed(tx, in.Site); err == nil {
-		err = store.MayUse(owner, "site", site.Name, site.Owner)
+		err = access.MayUse(owner, "site", site.Name, site.Owner)
 	}
 	if err == nil {
 		cluster, err = ownCluster(tx, owner, cmp.Or(in.Cluster, defaultCluster))

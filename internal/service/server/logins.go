@@ -7,6 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/gridsite"
+	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/login"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
@@ -105,7 +106,7 @@ func (h *loginHandlers) where(c *rest.Call, in api.NewLogin) (site corral.Site, 
 			return siteNamed(tx, in.Site)
 		})
 		if err == nil {
-			err = store.MayUse(c.Actor(), "site", site.Name, site.Owner)
+			err = access.MayUse(c.Actor(), "site", site.Name, site.Owner)
 		}
 		if err != nil {
 			return site, err

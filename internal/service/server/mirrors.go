@@ -1,16 +1,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/admit"
 )
 
 // mirrorHandlers answer requests about mirrors of worker packages. A mirror is a folder behind a URL, with an index
@@ -50,13 +48,13 @@ func (h *mirrorHandlers) list(c *rest.Call) error {
 // problem as its reason, because it may be down only temporarily.
 func (h *mirrorHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewMirror) (rest.Step[corral.Mirror], error) {
-		if err := cmp.Or(request.CheckMirror(in), access.CheckSource(c.Caller(), "url", in.URL)); err != nil {
+		m, err := admit.ReadMirror(c.Caller(), in)
+		if err != nil {
 			return rest.Step[corral.Mirror]{}, err
 		}
-		m := corral.Mirror{Name: in.Name, URL: in.URL, Owner: c.Actor()}
 		offer, problem := h.catalog.Check(ctx, m)
 		return rest.Only(func(tx *store.Tx) (corral.Mirror, error) {
-			m, err := tx.CreateMirror(m)
+			m, err := admit.Mirror(tx, m)
 			if err != nil {
 				return m, rest.Placed(corral.Conflict, "name", err)
 			}
@@ -77,7 +75,7 @@ func checked(c *rest.Call, tx *store.Tx, m corral.Mirror, offer []corral.Package
 		known, err := tx.PackageOf(p.Digest)
 		if corral.KindOf(err) == corral.NotFound {
 			p.Owner = c.Actor()
-			known, err = tx.CreatePackage(p)
+			known, err = admit.Package(tx, p)
 		}
 		if err != nil {
 			return m, err

@@ -26,6 +26,7 @@ import (
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/sites/admission"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 )
 
 const (
@@ -197,7 +198,7 @@ func adopt(tx *store.Tx, site corral.Site, cluster corral.Cluster, o found) (api
 		return o.Orphan, cmp.Or(err, corral.ErrorAt(corral.Conflict, "tags", "%s has been recorded meanwhile", o.Tag))
 	}
 	p := o.order
-	g, err := tx.CreateGlidein(corral.Glidein{
+	g, err := admit.Adopt(tx, corral.Glidein{
 		Owner: site.Owner, Site: site.ID, Cluster: cluster.ID, Hosts: p.Hosts, CPUs: p.CPUs, MemoryMiB: p.MemoryMiB,
 		GPUs: p.GPUs, Walltime: p.Walltime, Idle: p.Idle, Labels: map[string]string{"adopted": "true"},
 	})

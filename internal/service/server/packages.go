@@ -1,17 +1,15 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/sites/delivery"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/admit"
 )
 
 // packageHandlers answer requests about worker packages. A package is found by id, by digest, or by name; if several
@@ -56,7 +54,7 @@ func (h *packageHandlers) list(c *rest.Call) error {
 // fetch it as soon as the row exists.
 func (h *packageHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPackage) (rest.Step[corral.Package], error) {
-		if err := cmp.Or(request.CheckPackage(in), access.CheckSource(c.Caller(), "source", in.Source)); err != nil {
+		if err := admit.CheckPackage(c.Caller(), in); err != nil {
 			return rest.Step[corral.Package]{}, err
 		}
 		var p corral.Package
@@ -69,7 +67,7 @@ func (h *packageHandlers) create(c *rest.Call) error {
 		}
 		return rest.Only(func(tx *store.Tx) (corral.Package, error) {
 			p.Owner = c.Actor()
-			created, err := tx.CreatePackage(p)
+			created, err := admit.Package(tx, p)
 			return created, rest.Placed(corral.Conflict, "source", err)
 		})
 	})

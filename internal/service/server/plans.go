@@ -11,9 +11,11 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/internal/work/planning"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
@@ -63,10 +65,7 @@ func (h *planHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewPlan) (rest.Step[corral.Plan], error) {
 		row := corral.Plan{Owner: c.Actor(), Auto: in.Auto}
 		var schedule *store.Schedule
-		err := request.CheckPlan(&in)
-		if err == nil && in.NextRun != nil {
-			err = hostPaths(c.Caller(), in.NextRun.Request(in))
-		}
+		err := admit.CheckPlan(c.Caller(), &in)
 		if err == nil {
 			err = h.UntilStop(ctx, func(ctx context.Context) error {
 				cluster, sites, err := h.about(ctx, row.Owner, in)
@@ -97,7 +96,7 @@ func (h *planHandlers) create(c *rest.Call) error {
 func (h *planHandlers) keep(row corral.Plan, schedule *store.Schedule) rest.Step[corral.Plan] {
 	return rest.Step[corral.Plan]{
 		Write: func(tx *store.Tx) (corral.Plan, error) {
-			made, err := tx.CreatePlan(row)
+			made, err := admit.Plan(tx, row)
 			if err == nil {
 				err = schedule.Keep(tx, made)
 			}
@@ -117,13 +116,13 @@ func (h *planHandlers) about(ctx context.Context, owner string, in api.NewPlan) 
 	sites []corral.Site, err error) {
 	err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error {
 		if cluster, err = clusterFor(tx, in); err == nil {
-			err = store.MayUse(owner, "cluster", cluster.Name, cluster.Owner)
+			err = access.MayUse(owner, "cluster", cluster.Name, cluster.Owner)
 		}
 		if err != nil {
 			return err
 		}
-		if err = ready(cluster); err == nil && in.Auto { // it could not be provisioned
-			err = unscaled(tx, cluster.ID)
+		if err = ready(cluster); err == nil && in.Auto { // it could not be provisioned, and may take long to make
+			err = admit.Uncontrolled(tx, cluster.ID)
 		}
 		if err != nil {
 			return err
@@ -162,7 +161,7 @@ func sitesNamed(tx *store.Tx, owner string, refs []string) (sites []corral.Site,
 	for _, ref := range refs {
 		s, err := siteNamed(tx, ref)
 		if err == nil {
-			err = store.MayUse(owner, "sites", s.Name, s.Owner)
+			err = access.MayUse(owner, "sites", s.Name, s.Owner)
 		}
 		if err != nil {
 			return nil, err
@@ -196,13 +195,7 @@ func (h *planHandlers) provision(c *rest.Call) error {
 			if p, err = h.Find(c, tx); err != nil || p.State == corral.PlanProvisioned {
 				return p, err
 			}
-			if err = unscaled(tx, p.Cluster); err == nil {
-				err = provision.CheckAlone(tx, p)
-			}
-			if err != nil {
-				return p, err
-			}
-			if p, err = tx.MovePlan(p.ID, corral.PlanProvision, ""); err != nil {
+			if p, err = admit.Provision(tx, p); err != nil {
 				return p, err
 			}
 			if err = provision.CheckOpen(tx, p); err == nil {

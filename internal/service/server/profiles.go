@@ -7,8 +7,8 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/internal/work/planning"
-	"github.com/corral-pilot/corral/internal/work/request"
 )
 
 // profileHandlers answer requests about profiles of tasks. The sources of a profile are read and merged outside any
@@ -51,7 +51,7 @@ func (h *profileHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewProfile) (rest.Step[corral.Profile], error) {
 		var row corral.Profile
 		var was string
-		err := request.CheckProfile(in)
+		err := admit.CheckProfile(in)
 		if err == nil {
 			row, was, err = h.shelf.Profile(ctx, c.Actor(), in)
 		}
@@ -59,14 +59,9 @@ func (h *profileHandlers) create(c *rest.Call) error {
 			return rest.Step[corral.Profile]{}, err
 		}
 		return rest.Only(func(tx *store.Tx) (p corral.Profile, err error) {
-			if row.ID != 0 {
-				p, err = tx.GrowProfile(row, was)
-			} else {
-				p, err = tx.CreateProfile(row)
-				err = rest.Placed(corral.Conflict, "name", err)
-			}
+			p, err = admit.Profile(tx, row, was)
 			p.Document = nil
-			return p, err
+			return p, rest.Placed(corral.Conflict, "name", err)
 		})
 	})
 }

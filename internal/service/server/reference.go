@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/request"
@@ -24,7 +25,7 @@ func clusterNamed(tx *store.Tx, ref string) (corral.Cluster, error) {
 func ownCluster(tx *store.Tx, owner, ref string) (corral.Cluster, error) {
 	cluster, err := clusterNamed(tx, ref)
 	if err == nil {
-		err = store.MayUse(owner, "cluster", cluster.Name, cluster.Owner)
+		err = access.MayUse(owner, "cluster", cluster.Name, cluster.Owner)
 	}
 	return cluster, err
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/internal/work/planning"
-	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/run"
 )
@@ -95,13 +95,8 @@ func (h *runHandlers) create(c *rest.Call) error {
 			return rest.Step[corral.Run]{}, err
 		}
 		return rest.Step[corral.Run]{
-			Write: func(tx *store.Tx) (corral.Run, error) {
-				if err := provision.CheckRun(tx, in.Labels, p.Cluster(), tx.Actor()); err != nil {
-					return corral.Run{}, err
-				}
-				return p.Insert(tx)
-			},
-			Done: func(r corral.Run) { h.runs.Start(r.ID) },
+			Write: func(tx *store.Tx) (corral.Run, error) { return p.Insert(tx, admit.Run) },
+			Done:  func(r corral.Run) { h.runs.Start(r.ID) },
 			Undo: func() {
 				if err := p.Discard(); err != nil {
 					h.Log.Error("removing the folder prepared for a run failed", "error", err)
@@ -123,7 +118,7 @@ func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.New
 
 // complete checks a request for a run, adds defaults, and finds its cluster.
 func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (corral.Cluster, error) {
-	if err := cmp.Or(request.CheckRun(*in), hostPaths(who, *in)); err != nil {
+	if err := admit.CheckRun(who, *in); err != nil {
 		return corral.Cluster{}, err
 	}
 	cluster, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Cluster, error) {
@@ -142,15 +137,7 @@ func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.N
 	return cluster, cmp.Or(planning.AsPlanned(ctx, h.DB, in), h.desk.Cluster(ctx, in, cluster))
 }
 
-// hostPaths refuses folders on corrald's host that the caller may not use. Without source_dir a workflow has no input
-// files and no scripts, which would run as corrald's user.
-func hostPaths(who access.Caller, in api.NewRun) error {
-	return access.CheckPaths(who, access.Place{Field: "source_dir", Path: in.SourceDir},
-		access.Place{Field: "dir", Path: in.Dir}, access.Place{Field: "done_dir", Path: in.DoneDir},
-		access.Place{Field: "rescue", Path: in.Rescue})
-}
-
-// dryRun answers with what a run of the request would do. It creates nothing, so it needs no key.
+// dryRun answers what a run of the request would do. Nothing is made, so it needs no key.
 func (h *runHandlers) dryRun(c *rest.Call) error {
 	return rest.Ask(h.Adapter, c, func(ctx context.Context, in api.NewRun) (answer api.DryRun, err error) {
 		if in.Open {

@@ -1,15 +1,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/internal/work/provision"
-	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/scaling"
 )
 
@@ -45,8 +44,7 @@ func (h *scaleHandlers) get(c *rest.Call) error {
 // request workers there at the same time. That is checked in the transaction that starts it.
 func (h *scaleHandlers) put(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewScale) (rest.Step[corral.Scale], error) {
-		s, err := request.Scale(in)
-		s.Owner = c.Actor()
+		s, err := admit.ReadScale(c.Caller(), in)
 		for _, site := range in.Sites {
 			if err == nil {
 				err = h.glideins.canJoin(ctx, s.Owner, api.NewGlidein{Site: site, Cluster: c.Param("cluster")})
@@ -67,41 +65,15 @@ func begin(tx *store.Tx, ref string, s corral.Scale, machine corral.SiteQueue) (
 	if err != nil {
 		return s, err
 	}
-	s.Cluster = cluster.ID
 	sites, err := sitesNamed(tx, s.Owner, s.Sites)
+	if err == nil {
+		_, err = provision.ReleaseOver(tx, func(p corral.Plan) bool { return p.Cluster == cluster.ID })
+	}
 	if err != nil {
 		return s, err
 	}
-	s.Sites, s.SiteIDs = nil, nil
-	for _, site := range sites {
-		s.Sites, s.SiteIDs = append(s.Sites, site.Name), append(s.SiteIDs, site.ID)
-	}
-	if err := scaling.Check(s, sites, cluster, machine); err != nil {
-		return s, err
-	}
-	planned, err := provision.ReleaseOver(tx, func(p corral.Plan) bool { return p.Cluster == cluster.ID })
-	if err = cmp.Or(err, provision.CheckNoEnsemble(tx, cluster.ID)); err != nil {
-		return s, err
-	}
-	if planned != 0 {
-		return s, corral.ErrorAt(corral.Conflict, "cluster",
-			"plan %d requests workers of %s until its run is over; `corral plan release %[1]d` ends that", planned,
-			cluster.Name)
-	}
-	return tx.CreateScale(s)
-}
-
-// unscaled refuses a second controller besides a cluster's scale.
-func unscaled(tx *store.Tx, cluster corral.ClusterID) error {
-	s, err := tx.Scale(cluster)
-	switch {
-	case corral.KindOf(err) == corral.NotFound:
-		return provision.CheckNoEnsemble(tx, cluster)
-	case err != nil:
-		return err
-	}
-	return corral.ErrorAt(corral.Conflict, "cluster", "%s is scaled: `corral cluster scale %[1]s --off` ends that",
-		s.ClusterName)
+	return admit.Scale(tx, admit.NewScale{Terms: s, Cluster: cluster, Sites: sites, Machine: machine,
+		Worker: scaling.Worker})
 }
 
 // remove ends a scale and releases its pilots.

@@ -6,10 +6,9 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
-	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/admit"
 )
 
 // TokenKeys manages each owner's ssh key.
@@ -52,14 +51,11 @@ func (h *tokenHandlers) list(c *rest.Call) error { return h.Page(c, (*store.Tx).
 // create registers a token. Its creator already has the text, and it is valid as soon as this is committed.
 func (h *tokenHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(_ context.Context, in api.NewToken) (rest.Step[corral.Token], error) {
-		t, err := request.Token(in, c.Caller(), time.Now())
-		if err == nil {
-			err = access.CheckMint(c.Caller(), t)
-		}
+		t, err := admit.ReadToken(c.Caller(), in, time.Now())
 		if err != nil {
 			return rest.Step[corral.Token]{}, err
 		}
-		return rest.Only(func(tx *store.Tx) (corral.Token, error) { return tx.CreateToken(t) })
+		return rest.Only(func(tx *store.Tx) (corral.Token, error) { return admit.Token(tx, c.Caller(), t) })
 	})
 }
 

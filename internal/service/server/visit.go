@@ -13,6 +13,7 @@ import (
 	"github.com/corral-pilot/corral/internal/service/rest"
 	"github.com/corral-pilot/corral/internal/sites/siteaccess"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
 )
@@ -31,13 +32,12 @@ type visitor struct {
 // root are free, because the connection may cost the person a password. The transaction checks both once more.
 func (h *siteHandlers) create(c *rest.Call) error {
 	return rest.Create(h.Adapter, c, func(ctx context.Context, in api.NewSite) (rest.Step[corral.Site], error) {
-		site, err := request.Site(in, h.roots)
-		site.Owner = c.Actor()
+		site, err := admit.ReadSite(c.Caller(), in, h.roots)
 		if err == nil {
 			err = h.visitor.visits.MayReach(c.Caller(), site.Contact)
 		}
 		if err == nil {
-			err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error { return isFree(tx, site) })
+			err = h.DB.Request(ctx).View(ctx, func(tx *store.Tx) error { return admit.FreeSite(tx, site) })
 		}
 		if err == nil {
 			err = h.visitor.visits.May(c.Caller(), time.Now())
@@ -48,46 +48,12 @@ func (h *siteHandlers) create(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[corral.Site]{}, visitEntry(c.Caller(), err)
 		}
-		return rest.Only(func(tx *store.Tx) (corral.Site, error) {
-			if err := isFree(tx, site); err != nil {
-				return site, err
-			}
-			return tx.CreateSite(site)
-		})
+		return rest.Only(func(tx *store.Tx) (corral.Site, error) { return admit.Site(tx, site) })
 	})
 }
 
-// isFree refuses a site with the name of another, or with a root that contains, or is contained in, another's: a
-// cleanup job removes everything below its site's root.
-func isFree(tx *store.Tx, site corral.Site) error {
-	if err := tx.FreeSiteName(site.Owner, site.Name); err != nil {
-		return rest.Placed(corral.Conflict, "name", err)
-	}
-	others, err := tx.SitesAt(site.Contact) // accounts may be shared, and a cleanup job ignores owners
-	for _, o := range others {
-		if !within(o.Root, site.Root) && !within(site.Root, o.Root) {
-			continue
-		}
-		if o.Owner != site.Owner {
-			return corral.ErrorAt(corral.Conflict, "root",
-				"%s and the root of another user's site there would contain one "+
-					"another: name another root", site.Root)
-		}
-		if o.Name != site.Name {
-			return corral.ErrorAt(corral.Conflict, "root", "%s and the root %s of site %s would contain one another",
-				site.Root, o.Root, o.Name)
-		}
-	}
-	return err
-}
-
-// within reports whether path is dir or below it; both are clean. It cannot see symbolic links at the site.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, dir+"/")
-}
-
-// visited returns the site with its expanded root and its batch system's facts, so that even the first glidein is
-// checked; or the reason why it cannot be a site.
+// visited is the site with its root as it is there, and with what its batch system says of itself, so that even the
+// first glidein is checked; or the reason why it cannot be a site.
 func (v visitor) visited(ctx context.Context, site corral.Site, acceptHostKey bool) (_ corral.Site, err error) {
 	defer func() {
 		if err != nil {

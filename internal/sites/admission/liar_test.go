@@ -173,7 +173,7 @@ func (s *scene) attempt(owner, tag, digest string) (j corral.Job) {
 		s.Fatal(err)
 	}
 	s.write(owner, func(tx *store.Tx) error {
-		row, err := p.Insert(tx)
+		row, err := p.Insert(tx, (*store.Tx).CreateRun)
 		s.runs = append(s.runs, row)
 		return err
 	})

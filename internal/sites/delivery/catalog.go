@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/fault"
 	"github.com/corral-pilot/corral/internal/kit/version"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/packages"
 	"github.com/corral-pilot/corral/staging"
 )
@@ -74,7 +75,7 @@ func (c *Catalog) Register(ctx context.Context) error {
 			}
 			p := described(s)
 			p.Owner = store.Actor
-			if _, err := tx.CreatePackage(p); err != nil {
+			if _, err := admit.Package(tx, p); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
@@ -133,11 +133,6 @@ const retries = 3
 func (c *carrier) ask(tx *store.Tx, row record.Ensemble, number int, walltime time.Duration) error {
 	p := row.Pilots
 	p.Walltime = corral.Seconds(walltime)
-	g, err := request.Glidein(wanted(p, row.ClusterName), tx.Now())
-	if err != nil {
-		return err
-	}
-	g.Owner, g.Labels = row.Owner, labelled(c.id, "machine", number)
 	cluster, err := tx.Cluster(row.Cluster)
 	if err != nil {
 		return err
@@ -146,11 +141,11 @@ func (c *carrier) ask(tx *store.Tx, row record.Ensemble, number int, walltime ti
 	if err != nil {
 		return err
 	}
-	if err := request.Place(&g, site, cluster, c.Machine); err != nil {
-		return err
-	}
+	in := wanted(p, row.ClusterName)
+	in.Labels = labelled(c.id, "machine", number)
 	tx.Because(fmt.Sprintf("ensemble %d needs machine %d", c.id, number))
-	_, err = tx.CreateGlidein(g)
+	_, err = admit.Glidein(tx, admit.Pilot{Request: in, Owner: row.Owner, Site: site, Cluster: cluster,
+		Machine: c.Machine, Labels: []string{record.Label}})
 	return err
 }
 
@@ -191,7 +186,7 @@ func (c *carrier) begin(ctx context.Context, member int) error {
 	var made corral.Run
 	err = c.db.Write(ctx, store.Actor, func(tx *store.Tx) error {
 		tx.Because(fmt.Sprintf("ensemble %d begins workflow %d", c.id, member))
-		if made, err = p.Insert(tx); err != nil {
+		if made, err = p.Insert(tx, admit.RunOfEnsemble); err != nil {
 			return err
 		}
 		return c.stand(tx, member, record.Member{Standing: record.Begun, Run: made.ID})

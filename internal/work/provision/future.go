@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -71,7 +72,7 @@ func CheckOpen(tx *store.Tx, row corral.Plan) error {
 		return fmt.Errorf("reading plan %d: %w", row.ID, err)
 	}
 	for i, q := range p.Pilots {
-		site, err := siteOf(tx, row.Sites, q.Site)
+		site, err := admit.SiteOfPlan(tx, row.Sites, q.Site)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral/api"
 	"github.com/corral-pilot/corral/internal/decide/hedging"
 	"github.com/corral-pilot/corral/internal/store"
-	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -67,46 +67,26 @@ func ask(tx *store.Tx, row corral.Plan, pilots []plan.Pilot, with asking) (all [
 		if !in.NotBefore.After(tx.Now()) {
 			in.NotBefore = time.Time{}
 		}
-		g, err := request.Glidein(in, tx.Now())
+		site, err := admit.SiteOfPlan(tx, with.at, in.Site)
 		if err != nil {
 			return nil, err
 		}
-		site, err := siteOf(tx, with.at, in.Site)
-		if err != nil {
-			return nil, err
-		}
-		g.Owner = row.Owner
+		p := admit.Pilot{Request: in, Owner: row.Owner, Site: site, Cluster: cluster, Machine: with.machine,
+			Labels: []string{corral.PlanLabel, "pilot", hedging.Label}}
 		if q := pilots[i]; q.Follows != nil {
 			if k := *q.Follows; k < 0 || k >= len(all) {
 				return nil, fmt.Errorf("pilot %d of plan %d follows number %d of these, which is not one before it",
 					first+i, row.ID, k)
 			}
-			g.Follows, g.FollowsWait = all[*q.Follows].ID, max(0, q.Start-q.Submit)
-			g.FollowsAfter = max(0, q.Submit-pilots[*q.Follows].Start)
-		}
-		if err = request.Place(&g, site, cluster, with.machine); err != nil {
-			return nil, err
+			p.Follows = admit.Following{Glidein: all[*q.Follows].ID, Wait: max(0, q.Start-q.Submit),
+				After: max(0, q.Submit-pilots[*q.Follows].Start)}
 		}
 		tx.Because(fmt.Sprintf("pilot %d of plan %d%s", first+i, row.ID, with.why))
-		if g, err = tx.CreateGlidein(g); err != nil {
+		g, err := admit.Glidein(tx, p)
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, g)
 	}
-	return all, reserve(tx, row.ID, pilots, all)
-}
-
-// siteOf returns the site that a plan refers to by a name: the one for which it was made, even if another site has
-// the name now.
-func siteOf(tx *store.Tx, at map[string]corral.SiteID, name string) (corral.Site, error) {
-	id, ok := at[name]
-	if !ok {
-		return corral.Site{}, corral.NoSuch(corral.ObjectSite, name)
-	}
-	site, err := tx.Site(id)
-	if err == nil && site.State == corral.SiteDeleted {
-		err = corral.ErrorAt(corral.Conflict, "site", "%s, for which the plan was made, is gone: make the plan again",
-			name)
-	}
-	return site, err
+	return all, admit.Reserve(tx, row.ID, pilots, all)
 }

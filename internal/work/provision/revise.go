@@ -9,6 +9,7 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/plan"
 	"github.com/corral-pilot/corral/plan/cost"
 	"github.com/corral-pilot/corral/plan/planner/revision"
@@ -113,10 +114,7 @@ func (c change) affordable(pilots []plan.Pilot) (add []plan.Pilot, refused []str
 	if err != nil || refusal != "" && len(pilots) > 0 {
 		return nil, []string{refusal}, err
 	}
-	err = c.tx.Room("glideins", c.sight.plan.Owner, len(pilots))
-	if err == nil {
-		err = afford(c.tx, c.sight.plan.ID, pilots, c.sight.at())
-	}
+	err = admit.Pilots(c.tx, c.sight.plan, pilots, c.sight.at())
 	switch corral.KindOf(err) {
 	case corral.Conflict, corral.Forbidden, corral.Unsatisfiable:
 		return nil, []string{err.Error()}, nil

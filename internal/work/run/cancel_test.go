@@ -24,7 +24,7 @@ func TestCancelBeforeDriverStarts(t *testing.T) {
 		}
 		var row corral.Run
 		w.write(func(tx *store.Tx) error {
-			row, err = p.Insert(tx)
+			row, err = p.Insert(tx, (*store.Tx).CreateRun)
 			return err
 		})
 		if _, err := w.manager.Cancel(asLocal(t), "local", row.ID); err != nil {

@@ -201,14 +201,12 @@ func withDefaults(o corral.RunOptions) (corral.RunOptions, error) {
 	return o, nil
 }
 
-// Cluster is the one that the run is prepared for.
-func (p *Prepared) Cluster() corral.ClusterID { return p.row.Cluster }
-
-// Insert makes the run known: its row is written in tx, for the owner for whom tx works.
-func (p *Prepared) Insert(tx *store.Tx) (corral.Run, error) {
+// Insert makes the run known: its row is written in tx, for the owner for whom tx works, by a function of package
+// admit.
+func (p *Prepared) Insert(tx *store.Tx, admit func(*store.Tx, corral.Run) (corral.Run, error)) (corral.Run, error) {
 	row := p.row
 	row.Owner = tx.For()
-	row, err := tx.CreateRun(row)
+	row, err := admit(tx, row)
 	row.Open = row.Options.Open
 	return row, err
 }

@@ -177,7 +177,7 @@ func TestUnfinishedDirectories(t *testing.T) {
 		var row corral.Run
 		w.stop()
 		w.write(func(tx *store.Tx) (err error) {
-			row, err = prepared[2].Insert(tx)
+			row, err = prepared[2].Insert(tx, (*store.Tx).CreateRun)
 			return err
 		})
 		foreign := filepath.Join(w.dir, "foreign")

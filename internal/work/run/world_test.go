@@ -185,7 +185,7 @@ func (w *world) create(r api.NewRun) corral.Run {
 	}
 	var row corral.Run
 	w.write(func(tx *store.Tx) error {
-		row, err = p.Insert(tx)
+		row, err = p.Insert(tx, (*store.Tx).CreateRun)
 		return err
 	})
 	w.manager.Start(row.ID)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -15,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/matching"
 	"github.com/corral-pilot/corral/internal/node/jobfiles"
 	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/admit"
 	"github.com/corral-pilot/corral/internal/work/request"
 )
 
@@ -242,7 +242,7 @@ func (k *scaler) site(tx *store.Tx, now time.Time, l *look, id corral.SiteID) (S
 		closed.Closed = "is gone"
 		return closed, nil
 	}
-	g, err := placed(worker(l.scale, Ask{Site: s.Name, Keep: true}), s, l.cluster, k.machine)
+	g, err := admit.Place(k.pilot(l, s, Worker(l.scale, s.Name)), now)
 	if err != nil {
 		closed.Closed = fmt.Sprintf("has no such workers: %v", err)
 		return closed, nil
@@ -325,7 +325,12 @@ func (f failures) and(g corral.Glidein) failures {
 	return failures{}
 }
 
-// worker returns the request for a worker.
+// Worker is the request for a worker at a site that does not depend on the tasks that wait.
+func Worker(s corral.Scale, site string) api.NewGlidein {
+	return worker(s, Ask{Site: site, Keep: true})
+}
+
+// worker is the request for a worker.
 func worker(s corral.Scale, a Ask) api.NewGlidein {
 	in := api.NewGlidein{Site: a.Site, Cluster: s.ClusterName, Hosts: 1, CPUs: s.CPUs, GPUs: a.Needs.GPUs,
 		Walltime: s.Walltime, Labels: labels(s)}
@@ -335,52 +340,27 @@ func worker(s corral.Scale, a Ask) api.NewGlidein {
 	return in
 }
 
-// Check returns why none of the sites can provide the workers of a scale, whatever waits; nil if one of them may.
-func Check(s corral.Scale, sites []corral.Site, cluster corral.Cluster, machine corral.SiteQueue) error {
-	var reasons []error
-	for _, site := range sites {
-		_, err := placed(worker(s, Ask{Site: site.Name, Keep: true}), site, cluster, machine)
-		if err == nil {
-			return nil
-		}
-		reasons = append(reasons, err)
-	}
-	if len(reasons) == 1 {
-		return reasons[0]
-	}
-	var said []string
-	for i, err := range reasons {
-		said = append(said, fmt.Sprintf("%s: %v", sites[i].Name, err))
-	}
-	return corral.ErrorAt(corral.Unsatisfiable, "sites", "none can give such workers: %s", strings.Join(said, "; "))
-}
-
 // create creates the glidein of a worker. why is the report of the decision.
 func (k *scaler) create(tx *store.Tx, l look, a Ask, why string) error {
 	site, err := tx.Site(l.scale.SiteIDs[slices.Index(l.scale.Sites, a.Site)])
 	if err != nil {
 		return err
 	}
-	in := worker(l.scale, a)
-	g, err := placed(in, site, l.cluster, k.machine)
-	if err == nil && g.MemoryMiB < a.Needs.MemoryMiB { // its cpus' share is too small
-		in.MemoryMiB = a.Needs.MemoryMiB
-		g, err = placed(in, site, l.cluster, k.machine)
-	}
+	p := k.pilot(&l, site, worker(l.scale, a))
+	g, err := admit.Place(p, tx.Now())
 	if err != nil {
 		return err
 	}
-	g.Owner = l.scale.Owner
+	if g.MemoryMiB < a.Needs.MemoryMiB { // than the share of its cpus
+		p.Request.MemoryMiB = a.Needs.MemoryMiB
+	}
 	tx.Because(fmt.Sprintf("the scale of cluster %s: %s", l.cluster.Name, why))
-	_, err = tx.CreateGlidein(g)
+	_, err = admit.Glidein(tx, p)
 	return err
 }
 
-// placed returns the glidein for a request, with its site's additions; an error if the site cannot provide it.
-func placed(in api.NewGlidein, at corral.Site, to corral.Cluster, machine corral.SiteQueue) (corral.Glidein, error) {
-	g, err := request.Glidein(in, time.Now())
-	if err == nil {
-		err = request.Place(&g, at, to, machine)
-	}
-	return g, err
+// pilot is the request for a worker at a site.
+func (k *scaler) pilot(l *look, site corral.Site, in api.NewGlidein) admit.Pilot {
+	return admit.Pilot{Request: in, Owner: l.scale.Owner, Site: site, Cluster: l.cluster, Machine: k.machine,
+		Labels: []string{store.ScaleLabel}}
 }

@@ -1,12 +1,10 @@
-package store_test
+package admit_test
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,11 +14,11 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/access"
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/store/storetest"
-	"github.com/corral-pilot/corral/plan/cost"
-	"github.com/corral-pilot/corral/plan/ensemble/record"
+	"github.com/corral-pilot/corral/internal/work/admit"
+	"github.com/corral-pilot/corral/plan"
 )
 
-// A pair is two owners with random histories. New objects refer to random ids, whoever owns them.
+// A pair draws the histories of two owners. New objects name objects with drawn ids, of either owner.
 type pair struct {
 	*rapid.T
 	db   *store.DB
@@ -70,76 +68,111 @@ func (p *pair) site(tx *store.Tx) error {
 	return store.Done(tx.MoveSite(corral.SiteID(p.pick("site")), move, ""))
 }
 
-// changes are the possible changes, each on behalf of an owner. Most are refused.
+// at returns the site and the cluster of drawn ids, if the transaction sees them.
+func (p *pair) at(tx *store.Tx) (h home, err error) {
+	if h.site, err = tx.Site(corral.SiteID(p.pick("site"))); err == nil {
+		h.cluster, err = tx.Cluster(corral.ClusterID(p.pick("cluster")))
+	}
+	return h, err
+}
+
+// glidein requests a glidein at a drawn home.
+func (p *pair) glidein(tx *store.Tx, owner string, labels map[string]string) (corral.Glidein, error) {
+	h, err := p.at(tx)
+	if err != nil {
+		return corral.Glidein{}, err
+	}
+	ask := newPilot(owner, h)
+	ask.Request.Labels, ask.Labels = labels, []string{"plan", "scale", "ensemble"}
+	ask.Follows.Glidein = corral.GlideinID(max(0, p.pick("glidein")*int64(rapid.IntRange(0, 1).Draw(p.T, "follows"))))
+	return admit.Glidein(tx, ask)
+}
+
+// changes lists the changes, each on behalf of an owner. Most are refused.
 var changes = map[string]func(*pair, *store.Tx, string) error{
 	"site": func(p *pair, tx *store.Tx, owner string) error {
-		s := newSite("hpc")
-		s.Owner, s.Root = owner, fmt.Sprint("/srv/", p.made)
-		return store.Done(tx.CreateSite(s))
+		s := newSite(owner, "hpc")
+		s.Root = fmt.Sprint("/srv/", p.made)
+		return store.Done(admit.Site(tx, s))
 	},
 	"move": func(p *pair, tx *store.Tx, _ string) error { return p.site(tx) },
 	"cluster": func(p *pair, tx *store.Tx, owner string) error {
-		name := rapid.SampledFrom([]string{"default", "other"}).Draw(p.T, "name")
-		return store.Done(tx.CreateCluster(corral.Cluster{Name: name, Owner: owner, Kind: corral.Embedded}))
+		return store.Done(admit.Cluster(tx, newCluster(owner, fmt.Sprint("c", rapid.IntRange(0, 30).Draw(p.T, "name")))))
 	},
-	"glidein": func(p *pair, tx *store.Tx, owner string) error {
-		return store.Done(tx.CreateGlidein(corral.Glidein{Owner: owner, Site: corral.SiteID(p.pick("site")),
-			Cluster: corral.ClusterID(p.pick("cluster")), Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour),
-			QueueLimit: corral.Seconds(time.Hour), Labels: p.labels(),
-			Follows: corral.GlideinID(max(0, p.pick("glidein")*int64(rapid.IntRange(0, 1).Draw(p.T, "follows"))))}))
+	"glidein": func(p *pair, tx *store.Tx, owner string) error { return store.Done(p.glidein(tx, owner, p.labels())) },
+	"adopted": func(p *pair, tx *store.Tx, owner string) error {
+		return store.Done(admit.Adopt(tx, corral.Glidein{Owner: owner, Site: corral.SiteID(p.pick("site")),
+			Cluster: corral.ClusterID(p.pick("cluster")), Hosts: 1, CPUs: 1, Walltime: corral.Seconds(time.Hour)}))
 	},
 	"attempt": func(p *pair, tx *store.Tx, _ string) error {
 		return store.Done(tx.CreateJob(corral.Job{Kind: corral.PilotJob, Site: corral.SiteID(p.pick("site")),
 			Glidein: corral.GlideinID(p.pick("glidein")), Tag: fmt.Sprint("tag", p.made)}))
 	},
 	"run": func(p *pair, tx *store.Tx, owner string) error {
-		return store.Done(tx.CreateRun(corral.Run{Owner: owner, Cluster: corral.ClusterID(p.pick("cluster")), Workflow: "w",
-			Dir: fmt.Sprint("/runs/", p.made), Labels: p.labels()}))
+		r := newRun(owner, home{}, p.made)
+		r.Cluster, r.Labels = corral.ClusterID(p.pick("cluster")), p.labels()
+		return store.Done(admit.Run(tx, r))
+	},
+	"member": func(p *pair, tx *store.Tx, owner string) error {
+		r := newRun(owner, home{}, p.made)
+		r.Cluster, r.Labels = corral.ClusterID(p.pick("cluster")), map[string]string{"ensemble": fmt.Sprint(p.pick("ensemble"))}
+		return store.Done(admit.RunOfEnsemble(tx, r))
 	},
 	"usage": func(p *pair, tx *store.Tx, _ string) error {
 		key := store.UsageKey{Attempt: corral.JobID(p.pick("attempt")), Hour: 1}
 		return tx.SetUsage(corral.RunID(p.pick("run")), map[store.UsageKey]store.Taken{key: {Used: 1}}, false)
 	},
 	"plan": func(p *pair, tx *store.Tx, owner string) error {
-		return store.Done(tx.CreatePlan(corral.Plan{Owner: owner, Cluster: corral.ClusterID(p.pick("cluster")), Workflow: "w",
-			Sites: map[string]corral.SiteID{"hpc": corral.SiteID(p.pick("site"))}, State: corral.PlanReady,
-			Document: json.RawMessage(`{"pilots": [{}]}`), Digest: "sha256:" + strings.Repeat("0", 64)}))
+		row := newPlan(owner, home{})
+		row.Cluster, row.Sites["home"] = corral.ClusterID(p.pick("cluster")), corral.SiteID(p.pick("site"))
+		return store.Done(admit.Plan(tx, row))
 	},
 	"provision": func(p *pair, tx *store.Tx, _ string) error {
-		return store.Done(tx.MovePlan(corral.PlanID(p.pick("plan")), corral.PlanProvision, ""))
+		row, err := tx.PlanRow(corral.PlanID(p.pick("plan")))
+		if err != nil {
+			return err
+		}
+		return store.Done(admit.Provision(tx, row))
 	},
-	"reserve": func(p *pair, tx *store.Tx, owner string) error { // for a pilot that a plan requests
-		id, site := corral.PlanID(p.pick("plan")), corral.SiteID(p.pick("site"))
+	"reserve": func(p *pair, tx *store.Tx, owner string) error { // for a pilot that a plan asks for
+		id := corral.PlanID(p.pick("plan"))
 		_, err := tx.MovePlan(id, corral.PlanProvision, "")
 		if err != nil && corral.KindOf(err) != corral.Conflict {
 			return err
 		}
-		g, err := tx.CreateGlidein(corral.Glidein{Owner: owner, Site: site, Cluster: corral.ClusterID(p.pick("cluster")), Hosts: 1,
-			CPUs: 1, Walltime: corral.Seconds(time.Hour), QueueLimit: corral.Seconds(time.Hour), Labels: map[string]string{"plan": fmt.Sprint(id)}})
+		g, err := p.glidein(tx, owner, map[string]string{"plan": fmt.Sprint(id)})
 		if err != nil {
 			return err
 		}
-		return tx.Reserve(id, site, map[corral.GlideinID]cost.Money{g.ID: 1})
+		return admit.Reserve(tx, id, []plan.Pilot{{Site: g.SiteName, Hosts: 1, CPUs: 1}}, []corral.Glidein{g})
 	},
 	"scale": func(p *pair, tx *store.Tx, owner string) error {
-		return store.Done(tx.CreateScale(corral.Scale{Owner: owner, Cluster: corral.ClusterID(p.pick("cluster")), Max: 1, CPUs: 1,
-			SiteIDs:  []corral.SiteID{corral.SiteID(p.pick("site")), corral.SiteID(p.pick("site"))},
-			Walltime: corral.Seconds(time.Hour), Idle: corral.Seconds(time.Minute)}))
+		h, err := p.at(tx)
+		if err != nil {
+			return err
+		}
+		n := newScale(owner, h)
+		other, err := tx.Site(corral.SiteID(p.pick("site")))
+		n.Sites = append(n.Sites, other)
+		return cmp.Or(err, store.Done(admit.Scale(tx, n)))
 	},
 	"ensemble": func(p *pair, tx *store.Tx, owner string) error {
-		return store.Done(tx.CreateEnsemble(record.Ensemble{Owner: owner, Name: "night", Files: fmt.Sprint(p.made),
-			Cluster: corral.ClusterID(p.pick("cluster")), Choice: json.RawMessage("{}"),
-			Pilots:   record.Pilots{Site: "hpc", SiteID: corral.SiteID(p.pick("site"))},
-			Progress: record.Progress{Members: []record.Member{{Workflow: "w", Standing: record.Waiting}}}}))
+		e := newEnsemble(owner, home{}, p.made)
+		e.Cluster, e.Pilots.SiteID = corral.ClusterID(p.pick("cluster")), corral.SiteID(p.pick("site"))
+		return store.Done(admit.Ensemble(tx, e))
 	},
 }
 
-// Whatever two owners and the background work for them do, in any order, no row of one refers to an object of the
-// other; and some changes of each kind succeed.
+// makes :: change → noun that it creates, if that has another name.
+var makes = map[string]string{"reserve": "glidein", "adopted": "glidein", "member": "run"}
+
+// Whatever two owners and the background work for them do, in whatever order, no row of one points at an object of the
+// other; and a part of what is tried is done, of each kind.
 func TestNoRowPointsAtAnothersObject(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "corral.db")
-	p := &pair{db: open(t, path), did: map[string]int{}, ids: map[string][]int64{}}
+	db := storetest.OpenTest(t)
+	path := storetest.Path(db)
+	p := &pair{db: db, did: map[string]int{}, ids: map[string][]int64{}}
 	names, cases := slices.Sorted(maps.Keys(changes)), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		p.T = rt
@@ -147,14 +180,14 @@ func TestNoRowPointsAtAnothersObject(t *testing.T) {
 			name, owner := rapid.SampledFrom(names).Draw(rt, "change"), rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "owner")
 			p.made++
 			p.owner = owner
-			// A refused change changes nothing.
+			// A refused change leaves the database unchanged.
 			err := p.opener(owner).Write(t.Context(), store.Actor, func(tx *store.Tx) error { return changes[name](p, tx, owner) })
 			if err == nil {
 				p.did[name]++
 				p.ids[name+owner] = append(p.ids[name+owner], int64(p.did[name]))
-				if name == "reserve" { // it creates a glidein
-					p.did["glidein"]++
-					p.ids["glidein"+owner] = append(p.ids["glidein"+owner], int64(p.did["glidein"]))
+				if of := makes[name]; of != "" {
+					p.did[of]++
+					p.ids[of+owner] = append(p.ids[of+owner], int64(p.did[of]))
 				}
 			}
 		}

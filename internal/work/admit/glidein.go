@@ -1,0 +1,86 @@
+package admit
+
+import (
+	"time"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/api"
+	"github.com/corral-pilot/corral/internal/decide/access"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
+)
+
+// A Pilot is a request for a glidein at a site, which is to join a cluster. The caller has found the rows of both; the
+// names in Request only serve messages.
+type Pilot struct {
+	Request api.NewGlidein
+	Owner   string
+	Site    corral.Site
+	Cluster corral.Cluster
+	Machine corral.SiteQueue // this machine, as the queue that the batch system fork has here
+	Labels  []string         // the reserved labels that the request may have: none if a person makes it
+	Follows Following
+}
+
+// A Following makes a glidein follow another one. The zero value does not.
+type Following struct {
+	Glidein corral.GlideinID
+	After   corral.Seconds // the start of the other one
+	Wait    corral.Seconds // expected, in the queue
+}
+
+// Glidein creates a glidein.
+func Glidein(tx *store.Tx, p Pilot) (corral.Glidein, error) {
+	g := corral.Glidein{Owner: p.Owner, Follows: p.Follows.Glidein, Labels: p.Request.Labels}
+	c := ofGlidein(tx, g, p.Site, p.Cluster)
+	c.possible = func() (err error) {
+		if g, err = Place(p, tx.Now()); err == nil {
+			err = request.CheckLabels(g.Labels, p.Labels...)
+		}
+		return err
+	}
+	return admitted(tx, c, func() (corral.Glidein, error) { return tx.CreateGlidein(g) })
+}
+
+// Adopt creates the glidein of a pilot that runs at its site although corrald has no record of it. It does not ask
+// whether the site can provide the pilot: it has.
+func Adopt(tx *store.Tx, g corral.Glidein) (corral.Glidein, error) {
+	site, err := tx.Site(g.Site)
+	if err != nil {
+		return g, err
+	}
+	cluster, err := tx.Cluster(g.Cluster)
+	if err != nil {
+		return g, err
+	}
+	return admitted(tx, ofGlidein(tx, g, site, cluster), func() (corral.Glidein, error) { return tx.CreateGlidein(g) })
+}
+
+// ofGlidein returns the claim of a glidein, without the question whether its site can provide it.
+func ofGlidein(tx *store.Tx, g corral.Glidein, site corral.Site, cluster corral.Cluster) claim {
+	return claim{owner: g.Owner, quotas: []string{"glideins"}, usable: func() error {
+		err := access.MayUse(g.Owner, "site", site.Name, site.Owner)
+		if err == nil {
+			err = access.MayUse(g.Owner, "cluster", cluster.Name, cluster.Owner)
+		}
+		if err == nil {
+			err = mayFollow(tx, g)
+		}
+		if err == nil {
+			err = mayBear(tx, g.Owner, g.Labels)
+		}
+		return err
+	}}
+}
+
+// Place returns the glidein that Glidein would create, or the error if the site or the cluster cannot provide it. It
+// changes nothing; package scaling chooses sites by it.
+func Place(p Pilot, now time.Time) (corral.Glidein, error) {
+	g, err := request.Glidein(p.Request, now)
+	g.Owner = p.Owner
+	g.Follows, g.FollowsAfter, g.FollowsWait = p.Follows.Glidein, p.Follows.After, p.Follows.Wait
+	if err == nil {
+		err = request.Place(&g, p.Site, p.Cluster, p.Machine)
+	}
+	return g, err
+}

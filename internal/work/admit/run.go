@@ -1,0 +1,70 @@
+package admit
+
+import (
+	"strconv"
+
+	"github.com/corral-pilot/corral"
+	"github.com/corral-pilot/corral/internal/store"
+	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/plan/ensemble/record"
+)
+
+// Run creates a run that a person requests. Its directory is laid out already.
+func Run(tx *store.Tx, r corral.Run) (corral.Run, error) {
+	c := ofRun(tx, r, func() error { return mayHavePlan(tx, r) })
+	c.quotas = []string{"runs-open", "runs"}
+	return admitted(tx, c, func() (corral.Run, error) { return tx.CreateRun(r) })
+}
+
+// RunOfEnsemble creates the run of a workflow of an ensemble, with which it was admitted: it counts against no quota.
+func RunOfEnsemble(tx *store.Tx, r corral.Run) (corral.Run, error) {
+	c := ofRun(tx, r, func() error { return request.CheckLabels(r.Labels, record.Label) })
+	return admitted(tx, c, func() (corral.Run, error) { return tx.CreateRun(r) })
+}
+
+// ofRun returns the claim of a run; labels checks its reserved labels.
+func ofRun(tx *store.Tx, r corral.Run, labels func() error) claim {
+	var cluster corral.Cluster
+	return claim{
+		owner: r.Owner,
+		usable: func() (err error) {
+			if err = labels(); err == nil {
+				cluster, err = mayUseCluster(tx, r.Owner, r.Cluster)
+			}
+			if err == nil {
+				err = mayBear(tx, r.Owner, r.Labels)
+			}
+			return err
+		},
+		possible: func() error { return cluster.Takes() },
+		taken:    func() error { return tx.FreeRunDir(r.Dir) },
+	}
+}
+
+// mayHavePlan refuses reserved labels except that of a plan, which must be the owner's, for the same cluster,
+// PROVISIONED and, if corrald revises it, alone there.
+func mayHavePlan(tx *store.Tx, r corral.Run) error {
+	if err := request.CheckLabels(r.Labels, corral.PlanLabel); err != nil {
+		return err
+	}
+	name, ok := r.Labels[corral.PlanLabel]
+	if !ok {
+		return nil
+	}
+	id, err := strconv.ParseInt(name, 10, 64)
+	if err != nil {
+		return corral.ErrorAt(corral.Invalid, "labels", "%.80q is not the id of a plan", name)
+	}
+	p, err := tx.PlanRow(corral.PlanID(id))
+	switch {
+	case err != nil:
+		return corral.ErrorAt(corral.KindOf(err), "labels", "%w", err)
+	case p.Owner != r.Owner:
+		return corral.ErrorAt(corral.Forbidden, "labels", "plan %d is %s's", p.ID, p.Owner)
+	case p.Cluster != r.Cluster:
+		return corral.ErrorAt(corral.Invalid, "labels", "plan %d is for cluster %s", p.ID, p.ClusterName)
+	case p.State != corral.PlanProvisioned:
+		return corral.ErrorAt(corral.Conflict, "labels", "plan %d is %s: its pilots are not asked for", p.ID, p.State)
+	}
+	return alone(tx, p)
+}
