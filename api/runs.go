@@ -36,8 +36,8 @@ var placeholder = json.RawMessage("0")
 // put them on one line, but corrald's messages about the document contain line numbers.
 func encodeAround(request any, name string, document []byte) ([]byte, error) {
 	if len(document) > MaxRunBody {
-		return nil, corral.ErrorAt(corral.Invalid, name, "the workflow has %d bytes, but a request may have at most %d: "+
-			"split it", len(document), MaxRunBody)
+		return nil, corral.ErrorAt(corral.Invalid, name, "the workflow has %d bytes, but a request may have at "+
+			"most %d: split it", len(document), MaxRunBody)
 	}
 	if err := checkJSON(name, document); err != nil {
 		return nil, err

@@ -138,8 +138,8 @@ func (e *HostKeyError) Error() string {
 	case HostKeyRevoked:
 		return fmt.Sprintf("%s, which is revoked in %s: do not log in there, ask the site", shown, known)
 	default:
-		return fmt.Sprintf("%s, but the known key is %s: someone may be intercepting the connection. If the site has changed its key,"+
-			" remove the old one with `ssh-keygen -R %s -f %s`",
+		return fmt.Sprintf("%s, but the known key is %s: someone may be intercepting the connection."+
+			" If the site has changed its key, remove the old one with `ssh-keygen -R %s -f %s`",
 			shown, known, shell.Quote(e.Name), shell.Quote(e.Files[0]))
 	}
 }

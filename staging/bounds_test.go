@@ -88,7 +88,7 @@ func TestSweepRemovesWhatIsUnfinished(t *testing.T) {
 	}
 	assertEntries(t, m.Dir, name)
 	if err := (Mirror{Dir: filepath.Join(t.TempDir(), "none")}).Sweep(); err != nil {
-		t.Errorf("Sweep of a mirror that nobody has made = %v", err)
+		t.Errorf("Sweep of a mirror that does not exist = %v", err)
 	}
 }
 

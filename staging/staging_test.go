@@ -41,7 +41,7 @@ func newMirror(t *testing.T) (Mirror, packages.Package) {
 	return m, p
 }
 
-// nobody is an address without a server: its port is never assigned to another test.
+// nobody names an address without a server: its port is never assigned to another test.
 const nobody = "http://127.0.0.1:1"
 
 // newFetcher returns a Fetcher that gives up quickly.

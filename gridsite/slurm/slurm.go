@@ -15,7 +15,6 @@
 //
 // The survey (survey.go, user.go) collects partitions, nodes, and the limits of the user's accounts and QOS; queue.go
 // collects the jobs that hold the processors of a partition, or wait for them.
-// queue.go asks who holds the processors of a partition, and who waits for them.
 package slurm
 
 import (
