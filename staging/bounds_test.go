@@ -72,7 +72,7 @@ func TestAddEnds(t *testing.T) {
 	assertEntries(t, other.Dir)
 }
 
-func TestSweepRemovesWhatIsUnfinished(t *testing.T) {
+func TestSweepRemovesUnfinishedFiles(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
 	dir, err := m.Room()
@@ -93,7 +93,7 @@ func TestSweepRemovesWhatIsUnfinished(t *testing.T) {
 }
 
 // A mirror on this machine may have anything in place of a package, a signature or the index.
-func TestFetchTakesFilesOnly(t *testing.T) {
+func TestFetchAcceptsOnlyFiles(t *testing.T) {
 	t.Parallel()
 	f := newFetcher(t)
 	for _, name := range []string{pipe(t), "/dev/zero"} {
