@@ -102,7 +102,7 @@ func (l LostHost) String() string {
 	return fmt.Sprintf("node %s: %s", l.Node, l.Why)
 }
 
-// Lose returns the job with the hosts that it lost at the given time added, except those already recorded as lost.
+// Lose returns the job with these hosts recorded as lost at the given time, except those already recorded.
 func (j Job) Lose(at time.Time, hosts ...LostHost) Job {
 	j.Lost = slices.Clone(j.Lost)
 	for _, l := range hosts {
