@@ -68,7 +68,7 @@ type Proc struct {
 }
 
 // ErrUnquotable is wrapped by errors about a text that no submit description can contain.
-var ErrUnquotable = errors.New("cannot stand in a submit description")
+var ErrUnquotable = errors.New("cannot be written in a submit description")
 
 // attributeName matches HTCondor's attribute names.
 var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
