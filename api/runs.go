@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// runPath returns the path of a run, with which the paths of its parts begin.
 func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
 
 // CreateRun hands a workflow to corrald, which then runs it on its own. A document that is not JSON is an Invalid error
@@ -169,6 +170,7 @@ func (c *Client) CancelTasks(ctx context.Context, id corral.RunID, tasks ...stri
 	return c.askOfTasks(ctx, id, "cancel", tasks)
 }
 
+// askOfTasks posts a verb that applies to the given tasks of a run.
 func (c *Client) askOfTasks(ctx context.Context, id corral.RunID, what string, tasks []string) (corral.Run, error) {
 	path := runPath(id) + "/tasks/" + what
 	return create[corral.Run](ctx, c, path, "", TaskChoice{tasks})

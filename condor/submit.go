@@ -298,6 +298,7 @@ func (d *description) plain(key, value string) string {
 	return Literal(d.oneLine(key, value))
 }
 
+// oneLine rejects a value that would not fit on one line.
 func (d *description) oneLine(key, value string) string {
 	if strings.ContainsAny(value, "\n\r\x00") {
 		d.refuse(key, value)
@@ -305,6 +306,7 @@ func (d *description) oneLine(key, value string) string {
 	return value
 }
 
+// refuse records that a value cannot be written.
 func (d *description) refuse(key, value string) {
 	d.errs = append(d.errs, fmt.Errorf("%s: %q %w", key, value, ErrUnquotable))
 }
