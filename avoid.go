@@ -28,6 +28,7 @@ type BadNode struct {
 	Until    time.Time `json:"until"` // when too few of the failures still count
 }
 
+// String describes the node, its failures and the last reason for people.
 func (b BadNode) String() string {
 	return fmt.Sprintf("%s (%d attempts in a row failed on it, the last at %s: %s)",
 		b.Node, b.Attempts, b.Last.UTC().Format(time.RFC3339), b.Why)
@@ -95,6 +96,7 @@ type LostHost struct {
 	At   time.Time `json:"at,omitzero"`
 }
 
+// String names the node, or the host if the node is not at fault, with the reason.
 func (l LostHost) String() string {
 	if l.Node == "" {
 		return fmt.Sprintf("host %d: %s", l.Host, l.Why)
@@ -102,7 +104,7 @@ func (l LostHost) String() string {
 	return fmt.Sprintf("node %s: %s", l.Node, l.Why)
 }
 
-// Lose returns the job with the hosts that it lost at the given time added, except those already recorded as lost.
+// Lose returns the job with these hosts recorded as lost at the given time, except those already recorded.
 func (j Job) Lose(at time.Time, hosts ...LostHost) Job {
 	j.Lost = slices.Clone(j.Lost)
 	for _, l := range hosts {

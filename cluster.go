@@ -55,7 +55,7 @@ type Cluster struct {
 	Attached  bool         `json:"attached,omitempty"`       // the pool is run by someone else
 	Collector string       `json:"collector,omitempty"`      // the pool's, HOST:PORT
 	Schedd    string       `json:"schedd,omitempty"`         // name of an attached pool's schedd; empty: not found yet
-	ScheddAt  string       `json:"schedd_address,omitempty"` // of an attached pool's schedd; empty: the collector's
+	ScheddAt  string       `json:"schedd_address,omitempty"` // an attached pool's, HOST:PORT; empty: the collector's
 	HTCondor  string       `json:"htcondor,omitempty"`       // the pool's installation: a package's name, or a folder
 	Version   string       `json:"version,omitempty"`        // of the pool's HTCondor; empty while unknown
 	State     ClusterState `json:"state"`

@@ -46,6 +46,7 @@ func NoSuch(object string, called any) error {
 	return Errorf(NotFound, "no %s %v", object, called)
 }
 
+// Error returns the text, preceded by the place if there is one.
 func (e *Error) Error() string {
 	if e.Place == "" {
 		return e.Err.Error()
@@ -53,6 +54,7 @@ func (e *Error) Error() string {
 	return e.Place + ": " + e.Err.Error()
 }
 
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf returns the kind of the outermost Error in err's chain, Internal if there is none, and ""

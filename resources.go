@@ -53,6 +53,7 @@ func (r Resources) String() string {
 	return strings.Join(said, ", ")
 }
 
+// counted formats a number with its noun, which gets a plural s unless n is 1.
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

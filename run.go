@@ -72,7 +72,7 @@ type RunTasks struct {
 	Ready   int `json:"ready"`   // for a worker
 	Running int `json:"running"`
 	Done    int `json:"done"`
-	Failed  int `json:"failed"`  // permanently
+	Failed  int `json:"failed"`  // failed permanently
 	Skipped int `json:"skipped"` // below a failed task: can never run
 }
 
@@ -84,7 +84,7 @@ const (
 	TaskReady   TaskState = "ready"   // for a worker
 	TaskRunning TaskState = "running"
 	TaskDone    TaskState = "done"
-	TaskFailed  TaskState = "failed"  // permanently
+	TaskFailed  TaskState = "failed"  // failed permanently
 	TaskSkipped TaskState = "skipped" // below a failed task: can never run
 )
 

@@ -71,7 +71,7 @@ func allEvents[S, E ~string](moves corral.Table[S, E]) []E {
 	return all
 }
 
-func TestDeletedSiteIsInNoTrouble(t *testing.T) {
+func TestDeletedSiteHasNoTrouble(t *testing.T) {
 	t.Parallel()
 	s := corral.Site{State: corral.SiteReady, Trouble: corral.SiteTrouble{Why: "no route", Since: noon}, RelayTrouble: "no port"}
 	s, _, err := s.Apply(corral.SiteForget, "gone", noon)

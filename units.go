@@ -38,4 +38,5 @@ func (d *Seconds) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// String formats d like a time.Duration, for people.
 func (d Seconds) String() string { return time.Duration(d).String() }

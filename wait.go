@@ -38,7 +38,7 @@ func (w Wait) Waited(now time.Time) (d time.Duration, censored bool) {
 	return max(0, now.Sub(w.SubmittedAt)), true
 }
 
-// Unseen reports whether the attempt's wait is unknown: the attempt started and ended between two looks at the queue,
+// Unseen reports whether the attempt's wait is unknown: the attempt started and ended between two polls of the queue,
 // or was lost.
 func (w Wait) Unseen() bool {
 	return w.StartedAt.IsZero() && !slices.Contains([]Outcome{"", OutcomeRemoved, OutcomeFailed}, w.Outcome)

@@ -151,11 +151,13 @@ func (c *Client) begin(ctx context.Context, do call) *inFlight {
 	return f
 }
 
+// await waits for the request and returns its result.
 func (f *inFlight) await() ([]byte, error) {
 	<-f.done
 	return f.body, f.err
 }
 
+// decode parses the body of an answer; an err from the request takes precedence.
 func decode[T any](body []byte, err error) (T, error) {
 	var v T
 	if err != nil {

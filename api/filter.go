@@ -15,6 +15,7 @@ type Filter struct {
 	States  []string          // in any of these states; DELETED does not require All
 }
 
+// query returns the filter as query parameters, in a fixed order.
 func (f Filter) query() url.Values {
 	q := url.Values{}
 	if f.All {

@@ -130,6 +130,7 @@ type TaskQuery struct {
 	Since   time.Time // excludes tasks that were done or had failed before
 }
 
+// values returns the query as parameters of a request.
 func (q TaskQuery) values() url.Values {
 	v := url.Values{}
 	for _, s := range q.States {

@@ -49,6 +49,7 @@ func (c *Client) EndOwner(ctx context.Context, name string, n NewOwnerState) (co
 	return c.moveOwner(ctx, name, "end", n)
 }
 
+// moveOwner posts a verb that changes the state of an owner's account.
 func (c *Client) moveOwner(ctx context.Context, name, move string, n NewOwnerState) (corral.Owner, error) {
 	return send[corral.Owner](ctx, c, call{method: http.MethodPost, path: ownerPath(name) + "/" + move}, n)
 }

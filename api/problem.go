@@ -47,6 +47,7 @@ func rowOf(kind corral.Kind) row {
 	return rowOf(corral.Internal)
 }
 
+// typeURI returns the stable name of the kind in RFC 9457.
 func (r row) typeURI() string { return typeBase + string(r.kind) }
 
 // A Problem is an error in the format of RFC 9457. The Client also returns it as an error, so that `-o json` can print
@@ -80,6 +81,7 @@ func ProblemOf(err error) *Problem {
 	return p
 }
 
+// Error returns the detail, which is a sentence for people.
 func (p *Problem) Error() string { return p.Detail }
 
 // Unwrap returns the *corral.Error that p represents. Its kind is derived from the type URI, which RFC 9457 defines as

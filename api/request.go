@@ -156,7 +156,7 @@ type NewCluster struct {
 	// available.
 	HTCondor string `json:"htcondor,omitempty"`
 
-	// Address is where a pool that corrald runs listens, IP or IP:PORT; empty: corrald chooses.
+	// Address is the listening address of a pool run by corrald, IP or IP:PORT; empty: corrald chooses.
 	Address string `json:"address,omitempty"`
 
 	// Collector, HOST:PORT, is that of a pool run by someone else, to which Corral attaches. Token is the text of an

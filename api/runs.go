@@ -14,6 +14,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
+// runPath returns the path of a run, with which the paths of its parts begin.
 func runPath(id corral.RunID) string { return fmt.Sprintf("/v1/runs/%d", id) }
 
 // CreateRun hands a workflow to corrald, which then runs it on its own. A document that is not JSON is an Invalid error
@@ -36,8 +37,8 @@ var placeholder = json.RawMessage("0")
 // put them on one line, but corrald's messages about the document contain line numbers.
 func encodeAround(request any, name string, document []byte) ([]byte, error) {
 	if len(document) > MaxRunBody {
-		return nil, corral.ErrorAt(corral.Invalid, name, "the workflow has %d bytes, but a request may have at most %d: "+
-			"split it", len(document), MaxRunBody)
+		return nil, corral.ErrorAt(corral.Invalid, name, "the workflow has %d bytes, but a request may have at "+
+			"most %d: split it", len(document), MaxRunBody)
 	}
 	if err := checkJSON(name, document); err != nil {
 		return nil, err
@@ -169,6 +170,7 @@ func (c *Client) CancelTasks(ctx context.Context, id corral.RunID, tasks ...stri
 	return c.askOfTasks(ctx, id, "cancel", tasks)
 }
 
+// askOfTasks posts a verb that applies to the given tasks of a run.
 func (c *Client) askOfTasks(ctx context.Context, id corral.RunID, what string, tasks []string) (corral.Run, error) {
 	path := runPath(id) + "/tasks/" + what
 	return create[corral.Run](ctx, c, path, "", TaskChoice{tasks})

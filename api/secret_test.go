@@ -7,7 +7,7 @@ import (
 )
 
 // The texts of tokens are all different and have the form of one. The digest that is stored does not contain the text.
-func TestTextsOfTokens(t *testing.T) {
+func TestTokenTexts(t *testing.T) {
 	t.Parallel()
 	text := api.NewTokenText()
 	if !api.IsToken(text) || text == api.NewTokenText() {

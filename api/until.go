@@ -56,6 +56,7 @@ func (u Until) vain(p Progress) error {
 	return corral.Errorf(corral.Failed, "%s and never becomes %s", p.Is, u)
 }
 
+// String lists the conditions for people.
 func (u Until) String() string { return strings.Join(u, " or ") }
 
 // rounded rounds a wait to a precision that is useful to people.
@@ -130,6 +131,7 @@ func (u Until) Owner(o corral.Owner) Progress {
 		is("the account "+o.Name, string(o.State), reason)}
 }
 
+// is describes the state of an object, with the reason if there is one.
 func is(what, state, reason string) string {
 	if reason != "" {
 		state += " (" + reason + ")"

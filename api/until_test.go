@@ -8,7 +8,7 @@ import (
 )
 
 // A user who waits for a site is told what keeps corrald from it.
-func TestWhereASiteIs(t *testing.T) {
+func TestSiteProgress(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		reason  string

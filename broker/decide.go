@@ -131,8 +131,8 @@ func (f Findings) relay() (Choice, error) {
 	// HTCondor's daemons tell each other the pool's address, so a worker must reach the pool at the same address.
 	pool, err := netip.ParseAddrPort(f.Collector.Address)
 	if err != nil || !pool.Addr().IsLoopback() {
-		return Choice{}, corral.Errorf(corral.Unsatisfiable, "the site's relay can only replace a pool that listens on "+
-			"127.0.0.1, and this one listens on %s", f.Collector.Address)
+		return Choice{}, corral.Errorf(corral.Unsatisfiable, "the site's relay can only replace a pool that listens "+
+			"on 127.0.0.1, and this one listens on %s", f.Collector.Address)
 	}
 	c := Choice{Way: corral.BrokerRelay, Collector: pool, Brokers: []string{f.Collector.Address}}
 	var dead []string

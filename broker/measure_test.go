@@ -55,7 +55,7 @@ func TestOneMachineNeedsNoBroker(t *testing.T) {
 }
 
 // A name service that fails says nothing about the pool.
-func TestTroubleOfNames(t *testing.T) {
+func TestNameResolutionTrouble(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		err  error

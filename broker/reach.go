@@ -71,7 +71,8 @@ func checkReach(addresses []string, nonce string) error {
 		ap, err := netip.ParseAddrPort(address)
 		if a := ap.Addr().Unmap(); err != nil || ap.Port() < lowestPort || !a.IsGlobalUnicast() && !a.IsLoopback() {
 			return corral.Errorf(corral.Invalid,
-				"%.60q must not be dialled: want the IP address of one machine and a port from %d on", address, lowestPort)
+				"%.60q must not be dialled: want the IP address of one machine and a port from %d on", address,
+				lowestPort)
 		}
 	}
 	return nil

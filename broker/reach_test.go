@@ -75,7 +75,7 @@ func inTime(t *testing.T, what string, is func() bool) {
 	t.Errorf("Reach() never returned %s", what)
 }
 
-func TestReachSaysWhatBecameOfEach(t *testing.T) {
+func TestReachReportsEachResult(t *testing.T) {
 	t.Parallel()
 	gone, other := closed(t), say(t, "220 mail.example.org", always(), func() {})
 	_, err := Reach(context.Background(), []string{gone, other}, testNonce)
@@ -101,7 +101,7 @@ func TestReachEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestNegotiateRefusesWhatIsNoAddress(t *testing.T) {
+func TestNegotiateRefusesInvalidAddresses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{
 		{}, {Collector: "host"}, {Collector: "host:0"}, {Collector: ":9618"}, {Collector: "host:9618", CCB: []string{"<host:9618>"}},
@@ -114,7 +114,7 @@ func TestNegotiateRefusesWhatIsNoAddress(t *testing.T) {
 }
 
 // An answer of the pool's side is accepted only for addresses at which this node listens.
-func TestCallBackMustNameOneOfOurs(t *testing.T) {
+func TestCallBackMustNameOwnAddress(t *testing.T) {
 	t.Parallel()
 	got, err := Negotiate(context.Background(), Config{
 		Collector: listen(t), CallBack: func(context.Context, []string, string) (string, error) { return "198.51.100.1:2000", nil },

@@ -28,7 +28,7 @@ func AccountFor(runAs string) (Account, error) {
 		if me == 0 {
 			return Account{}, ErrRoot
 		}
-		u, err := user.LookupId(strconv.Itoa(me)) // user.Current returns the user at the program's start
+		u, err := user.LookupId(strconv.Itoa(me)) // user.Current caches the user at the program's start
 		if err != nil {
 			return Account{}, fmt.Errorf("HTCondor needs the name of user %d: %w", me, err)
 		}

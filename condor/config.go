@@ -50,7 +50,8 @@ func FreeAddress(host netip.Addr) (netip.AddrPort, error) {
 // check rejects values that the daemons could not use.
 func (c PoolConfig) check() error {
 	if !c.Address.IsValid() || c.Address.Port() == 0 || c.Address.Addr().IsUnspecified() {
-		return fmt.Errorf("the pool's address must have a port and be specific, so that glideins find it, not %s", c.Address)
+		return fmt.Errorf("the pool's address must have a port and be specific, so that glideins find it, not %s",
+			c.Address)
 	}
 	return checkFolders(c.Dir, c.Release)
 }

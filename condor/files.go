@@ -57,7 +57,7 @@ func (a Account) reaches(path string) error {
 			bit = 0o010
 		}
 		if info.Mode()&bit == 0 {
-			return fmt.Errorf("%s is closed to %s, which HTCondor runs as (run_as)", path, a.Name)
+			return fmt.Errorf("%s cannot be entered by %s, the user of HTCondor (run_as)", path, a.Name)
 		}
 		if path == filepath.Dir(path) {
 			return nil

@@ -48,7 +48,7 @@ const (
 	success  = "SECMAN: startCommand succeeded."
 )
 
-func TestGlideinLogSaysWhenThePoolTookIt(t *testing.T) {
+func TestGlideinLogDetectsJoining(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lines   []string
@@ -150,7 +150,7 @@ func TestGlideinLogIsReadWhole(t *testing.T) {
 	}
 }
 
-func TestGlideinLogKeepsTheWordsThatMatter(t *testing.T) {
+func TestGlideinLogKeepsErrors(t *testing.T) {
 	t.Parallel()
 	l := newLogged(t)
 	if l.Words() != "" {

@@ -11,9 +11,9 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// TestMemoryThatNobodyAskedFor runs the same job with and without a memory request: without one, HTCondor assumes the
+// TestMemoryWithoutRequest runs the same job with and without a memory request: without one, HTCondor assumes the
 // size of the program's file, which every process exceeds.
-func TestMemoryThatNobodyAskedFor(t *testing.T) {
+func TestMemoryWithoutRequest(t *testing.T) {
 	t.Parallel()
 	p := startPool(t)
 	c := glidein(t, p, "roomy")

@@ -194,7 +194,7 @@ func parent(pid int) string {
 }
 
 // A master in the background may hold its output for a while on a busy machine.
-func TestStartOfAMasterThatIsSlow(t *testing.T) {
+func TestSlowMasterStart(t *testing.T) {
 	t.Parallel()
 	p := newPool(t)
 	slow := folder(t)
@@ -222,7 +222,7 @@ func TestStartOfAMasterThatIsSlow(t *testing.T) {
 	}
 }
 
-func TestStartSaysWhyNot(t *testing.T) {
+func TestStartExplainsFailure(t *testing.T) {
 	t.Parallel()
 	first := startPool(t)
 	second := newPool(t)

@@ -25,9 +25,9 @@ var (
 	revokedLine = regexp.MustCompile(`(?m)^# revoked ([A-Za-z0-9_-]+) (\d+)$`)
 )
 
-// Revoke makes the pool refuse tokens from its return on; only their ID and Expires matter. Sessions opened with them
-// end within ten minutes. Revoked tokens that have expired are removed from the list. Revoking a token again does
-// nothing. The pool must be running.
+// Revoke makes the pool refuse tokens. When it returns, the refusal is effective. Only their ID and Expires matter.
+// Sessions opened with them end within ten minutes. Revoked tokens that have expired are removed from the list.
+// Revoking a token again does nothing. The pool must be running.
 func (p *Pool) Revoke(ctx context.Context, now time.Time, tokens ...Token) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

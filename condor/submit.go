@@ -68,7 +68,7 @@ type Proc struct {
 }
 
 // ErrUnquotable is wrapped by errors about a text that no submit description can contain.
-var ErrUnquotable = errors.New("cannot stand in a submit description")
+var ErrUnquotable = errors.New("cannot be written in a submit description")
 
 // attributeName matches HTCondor's attribute names.
 var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -298,6 +298,7 @@ func (d *description) plain(key, value string) string {
 	return Literal(d.oneLine(key, value))
 }
 
+// oneLine rejects a value that would not fit on one line.
 func (d *description) oneLine(key, value string) string {
 	if strings.ContainsAny(value, "\n\r\x00") {
 		d.refuse(key, value)
@@ -305,6 +306,7 @@ func (d *description) oneLine(key, value string) string {
 	return value
 }
 
+// refuse records that a value cannot be written.
 func (d *description) refuse(key, value string) {
 	d.errs = append(d.errs, fmt.Errorf("%s: %q %w", key, value, ErrUnquotable))
 }

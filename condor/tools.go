@@ -188,7 +188,7 @@ func (t Tools) Submit(ctx context.Context, s Submit) (cluster int, err error) {
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), ".") // "7.0 - 7.99"
 	cluster, err = strconv.Atoi(first)
 	if err != nil {
-		return 0, fmt.Errorf("reading what condor_submit printed: %q is not a job", out)
+		return 0, fmt.Errorf("reading the output of condor_submit: %q is not a job", out)
 	}
 	return cluster, nil
 }

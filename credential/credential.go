@@ -7,7 +7,6 @@
 //
 // The invariant: the only source of information about a credential is its own content. One without an end, such as a
 // password or a plain ssh key, is valid until a site refuses it; one that a site has revoked looks valid here.
-// or a plain ssh key, is good until a site refuses it; one that a site has revoked looks good here.
 package credential
 
 import (

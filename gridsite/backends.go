@@ -58,6 +58,7 @@ func (b Backends) Access(conn Conn, site corral.Site) (Access, error) {
 	return a, err
 }
 
+// batch returns the batch system with the dialect that a field of the site names; place is that field.
 func (b Backends) batch(place, name string, conn Conn, root string) (Batch, error) {
 	dialect, ok := b.Dialects[name]
 	if !ok {

@@ -23,7 +23,7 @@ func TestBadContacts(t *testing.T) {
 }
 
 // A site that names a missing backend is refused.
-func TestBackendsThatAreMissing(t *testing.T) {
+func TestMissingBackends(t *testing.T) {
 	t.Parallel()
 	var none gridsite.Backends
 	if _, err := none.Dial("local", "local:"); corral.KindOf(err) != corral.Invalid {

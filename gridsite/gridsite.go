@@ -157,4 +157,5 @@ type Refused struct {
 	Class     corral.FailureClass // the event required before that; only if Transient
 }
 
+// Error returns the site's own text.
 func (e *Refused) Error() string { return e.Text }

@@ -59,6 +59,7 @@ type LoginError struct {
 	Err           error                   // the server's answer
 }
 
+// Error names the host and user, the likely reason, and what was tried.
 func (e *LoginError) Error() string {
 	tried := "no key to try"
 	if len(e.Tried) > 0 {
@@ -75,6 +76,7 @@ func (e *LoginError) Error() string {
 	return text
 }
 
+// Unwrap returns the server's answer and the problems.
 func (e *LoginError) Unwrap() []error { return append([]error{e.Err}, e.Problems...) }
 
 // Unreached is a host that could not be reached or does not speak ssh. The text is the same for all such hosts, so that
@@ -84,6 +86,7 @@ type Unreached struct {
 	Err     error
 }
 
+// Error names only the address; see Unreached.
 func (u *Unreached) Error() string {
 	return u.Address + " does not answer, or corrald may not connect to it: " +
 		"the administrator finds the reason in the log"
@@ -95,6 +98,7 @@ type Paused struct {
 	Err   error
 }
 
+// Error returns the text of the failed login.
 func (p *Paused) Error() string { return p.Err.Error() }
 func (p *Paused) Unwrap() error { return p.Err }
 
@@ -120,6 +124,7 @@ type HostKeyError struct {
 	Files       []string // files searched for a known key, the user's own first
 }
 
+// Error describes the problem, and what the user can do about it.
 func (e *HostKeyError) Error() string {
 	shown := fmt.Sprintf("%s shows the host key %s %s", e.Address, e.Type, e.Fingerprint)
 	if e.Type == "" {
@@ -138,8 +143,8 @@ func (e *HostKeyError) Error() string {
 	case HostKeyRevoked:
 		return fmt.Sprintf("%s, which is revoked in %s: do not log in there, ask the site", shown, known)
 	default:
-		return fmt.Sprintf("%s, but the known key is %s: someone may be intercepting the connection. If the site has changed its key,"+
-			" remove the old one with `ssh-keygen -R %s -f %s`",
+		return fmt.Sprintf("%s, but the known key is %s: someone may be intercepting the connection."+
+			" If the site has changed its key, remove the old one with `ssh-keygen -R %s -f %s`",
 			shown, known, shell.Quote(e.Name), shell.Quote(e.Files[0]))
 	}
 }

@@ -96,7 +96,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-func TestUnpackGivesBackWhatWasBuilt(t *testing.T) {
+func TestUnpackRestoresBuiltFiles(t *testing.T) {
 	t.Parallel()
 	archive, p := build(t, pilotHeader, pilotFiles)
 	dir := filepath.Join(t.TempDir(), "d")
@@ -120,7 +120,7 @@ func TestUnpackGivesBackWhatWasBuilt(t *testing.T) {
 	}
 }
 
-func TestUnpackByManyAtOnce(t *testing.T) {
+func TestConcurrentUnpack(t *testing.T) {
 	t.Parallel()
 	archive, p := build(t, pilotHeader, pilotFiles)
 	parent := t.TempDir()
@@ -453,7 +453,7 @@ func assertEntries(t *testing.T, dir string, want ...string) {
 	}
 }
 
-func TestUnpackRefusesWhatTheMachineLacks(t *testing.T) {
+func TestUnpackRefusesMissingPrograms(t *testing.T) {
 	t.Parallel()
 	needy := pilotHeader
 	needy.Requires = []string{"sh", "no-such-program"}
@@ -470,7 +470,7 @@ func TestUnpackRefusesWhatTheMachineLacks(t *testing.T) {
 	}
 }
 
-func TestArchivesThatAreNone(t *testing.T) {
+func TestFilesThatAreNotArchives(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, p := build(t, pilotHeader, pilotFiles)
@@ -524,7 +524,7 @@ func TestBuildRefusesFilesThatChange(t *testing.T) {
 	}
 }
 
-func TestChooseSaysWhatAPackageNeeds(t *testing.T) {
+func TestChooseExplainsRequirements(t *testing.T) {
 	t.Parallel()
 	musl := Package{Name: "p-musl", Version: "1", Platform: corral.Platform{OS: "linux", Arch: "x86_64", Libc: "musl"}}
 	_, err := Choose(corral.Platform{OS: "linux", Arch: "x86_64", Libc: "glibc2.36"}, []Package{musl})

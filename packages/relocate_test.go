@@ -70,7 +70,7 @@ func TestUnpackRelocatesToItsFolder(t *testing.T) {
 		t.Errorf("program is %q, %v, want %q", got, err, want)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "bin/text")); err != nil || !bytes.Equal(got, movable) {
-		t.Errorf("another file is %q, %v, want it as it was", got, err)
+		t.Errorf("another file is %q, %v, want it unchanged", got, err)
 	}
 	if _, err := Check(dir); err != nil {
 		t.Errorf("Check = %v", err)

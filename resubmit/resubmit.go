@@ -98,7 +98,7 @@ func (p Policy) Validate() error {
 	return fmt.Errorf("mode: %q must be one of %s, %s, %s, %s", p.Mode, Never, Times, Until, Forever)
 }
 
-// A Result is what an ended attempt means for the policy.
+// A Result classifies an ended attempt for the policy.
 type Result string
 
 const (

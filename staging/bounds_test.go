@@ -72,7 +72,7 @@ func TestAddEnds(t *testing.T) {
 	assertEntries(t, other.Dir)
 }
 
-func TestSweepRemovesWhatIsUnfinished(t *testing.T) {
+func TestSweepRemovesUnfinishedFiles(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
 	dir, err := m.Room()
@@ -88,12 +88,12 @@ func TestSweepRemovesWhatIsUnfinished(t *testing.T) {
 	}
 	assertEntries(t, m.Dir, name)
 	if err := (Mirror{Dir: filepath.Join(t.TempDir(), "none")}).Sweep(); err != nil {
-		t.Errorf("Sweep of a mirror that nobody has made = %v", err)
+		t.Errorf("Sweep of a mirror that does not exist = %v", err)
 	}
 }
 
 // A mirror on this machine may have anything in place of a package, a signature or the index.
-func TestFetchTakesFilesOnly(t *testing.T) {
+func TestFetchAcceptsOnlyFiles(t *testing.T) {
 	t.Parallel()
 	f := newFetcher(t)
 	for _, name := range []string{pipe(t), "/dev/zero"} {

@@ -63,7 +63,7 @@ func TestPruneTakesTheLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-func TestInstallTakesWhatWasPushed(t *testing.T) {
+func TestInstallUsesPushedArchive(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
 	root := t.TempDir()

@@ -143,7 +143,7 @@ func TestFetchResumes(t *testing.T) {
 }
 
 // A mirror that repeatedly sends small amounts is given up, and the next one is tried.
-func TestFetchLeavesASlowMirror(t *testing.T) {
+func TestFetchGivesUpSlowMirror(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
 	drip := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -168,7 +168,7 @@ func TestFetchLeavesASlowMirror(t *testing.T) {
 	}
 }
 
-func TestTrySaysWhetherAnybodyAnswered(t *testing.T) {
+func TestTryReportsWhetherServerAnswered(t *testing.T) {
 	t.Parallel()
 	base, _, p := serveBadly(t)
 	tries, _ := newFetcher(t).Fetch(t.Context(), Source{p, []string{nobody, base + "/refuses/x", "file:///none"}}, filepath.Join(t.TempDir(), "dst"))

@@ -41,7 +41,7 @@ func newMirror(t *testing.T) (Mirror, packages.Package) {
 	return m, p
 }
 
-// nobody is an address without a server: its port is never assigned to another test.
+// nobody names an address without a server: its port is never assigned to another test.
 const nobody = "http://127.0.0.1:1"
 
 // newFetcher returns a Fetcher that gives up quickly.
@@ -224,7 +224,7 @@ func TestFetchReasonsPerFault(t *testing.T) {
 	}
 }
 
-func TestFetchGoesToTheNextMirror(t *testing.T) {
+func TestFetchTriesTheNextMirror(t *testing.T) {
 	t.Parallel()
 	base, _, p := serveBadly(t)
 	name, err := FileName(p)
@@ -328,7 +328,7 @@ func TestInstallOnceForMany(t *testing.T) {
 	}
 }
 
-func TestInstallRepairsWhatTheSitePurged(t *testing.T) {
+func TestInstallRepairsPurgedPackage(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
 	f, src, root := newFetcher(t), Source{p, []string{fileURL(t, m, p)}}, t.TempDir()
@@ -379,7 +379,7 @@ func TestInstallLeavesNothingOnFailure(t *testing.T) {
 	}
 }
 
-func TestInstallWaitsForTheLockNoLongerThanItsContext(t *testing.T) {
+func TestInstallWaitForLockEndsWithContext(t *testing.T) {
 	t.Parallel()
 	m, p := newMirror(t)
 	root := t.TempDir()

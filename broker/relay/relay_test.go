@@ -194,7 +194,7 @@ func TestRefusedConnectionIsClosed(t *testing.T) {
 }
 
 // A worker that vanishes during a transfer does not block the sender.
-func TestSenderLearnsThatNobodyReads(t *testing.T) {
+func TestSenderDetectsVanishedReader(t *testing.T) {
 	t.Parallel()
 	head, corrald := sessions(t)
 	worker, near := tubes(t)
@@ -284,7 +284,7 @@ func tubes(t *testing.T) (a, b *tube) {
 }
 
 // If the link to corrald is lost, so are the connections; the next relay has the address of the earlier one.
-func TestNextRelayHasThePortOfTheLast(t *testing.T) {
+func TestNextRelayHasTheSamePort(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "relay")
 	first := start(t, file, upperCase(t))
@@ -306,7 +306,7 @@ func TestNextRelayHasThePortOfTheLast(t *testing.T) {
 }
 
 // While no relay runs, outgoing connections of a busy head node do not get its port.
-func TestPortIsNoneOfOutgoingConnections(t *testing.T) {
+func TestPortAvoidsOutgoingRange(t *testing.T) {
 	t.Parallel()
 	for range 3 {
 		ln, err := listen(t.Context(), filepath.Join(t.TempDir(), "relay"))
@@ -389,7 +389,7 @@ func TestForwarderFindsItsAddressTaken(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesWhatIsNoRelay(t *testing.T) {
+func TestOpenRefusesOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{"", "bash: pilot: not found\n", `{"relay":2,"addresses":["10.0.0.1:1"]}` + "\n", `{"relay":1}` + "\n", `{"relay":1,"addresses":["host:1"]}` + "\n"} {
 		head, ours := pipes()

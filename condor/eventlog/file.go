@@ -56,6 +56,7 @@ func (l *File) rotated() string {
 	return ""
 }
 
+// inode returns the inode number of a file, 0 if it cannot be read.
 func inode(name string) uint64 {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -103,7 +103,7 @@ func TestEventDetails(t *testing.T) {
 	}
 }
 
-func TestEventsGoOnAfterDamage(t *testing.T) {
+func TestEventsContinueAfterDamage(t *testing.T) {
 	t.Parallel()
 	good := "000 (1.0.0) 2026-01-02 00:00:00 Job submitted from host: <a>\n...\n"
 	tests := map[string]struct {

@@ -14,7 +14,6 @@
 // chunk and merges sorted tables, which suits its tools; the single pass (singlepass.go) uses an array with an entry
 // per possible word, at most 4¹². Both shuffle with the same random number generator and the same seeds, the numbers of
 // the control tasks.
-// generator of random numbers from the same seeds, which are the numbers of the control tasks.
 package lambda
 
 import (

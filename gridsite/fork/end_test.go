@@ -104,7 +104,7 @@ wait`
 	}
 }
 
-func TestForkWalltimeKillsWhatResists(t *testing.T) {
+func TestForkWalltimeKillsResistingJob(t *testing.T) {
 	t.Parallel()
 	batch := fork.New(local.Conn{}, t.TempDir())
 	batch.SetGrace(time.Second)

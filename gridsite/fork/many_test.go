@@ -135,7 +135,7 @@ func TestManyRefuses(t *testing.T) {
 	t.Parallel()
 	f := fork.New(local.Conn{}, t.TempDir())
 	if _, err := f.ReadMany(t.Context(), []string{"a"}, []string{"$(id)"}); corral.KindOf(err) != corral.Invalid {
-		t.Errorf("a name that is no word: %v", err)
+		t.Errorf("a name that is not a word: %v", err)
 	}
 	for what, err := range map[string]error{
 		"cancelling": f.CancelMany(t.Context(), []string{"a", "b\nc"}, 0),

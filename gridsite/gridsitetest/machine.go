@@ -51,7 +51,7 @@ func (m machine) find(line string) []string {
 func (m machine) expectNone(what string, pids []string) {
 	m.Helper()
 	if len(pids) > 0 {
-		m.Errorf("%s: left are %v", what, pids)
+		m.Errorf("%s: still running: %v", what, pids)
 	}
 }
 

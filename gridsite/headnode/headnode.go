@@ -185,7 +185,8 @@ func (n *Node) Close() error { return n.conn.Close() }
 func (n *Node) Start(ctx context.Context, program string, args ...string) (gridsite.Stream, error) {
 	conn, ok := n.conn.(gridsite.Streamer)
 	if !ok {
-		return nil, corral.Errorf(corral.Unsatisfiable, "the connection does not support programs with live input and output")
+		return nil, corral.Errorf(corral.Unsatisfiable,
+			"the connection does not support programs with live input and output")
 	}
 	return gridsite.Start(ctx, conn, gridsite.Command{Argv: append([]string{path.Join(n.root, program)}, args...)})
 }

@@ -182,7 +182,7 @@ func TestBootWithoutRoom(t *testing.T) {
 }
 
 // The files of others below a root that was never ours are not touched, even when the root is removed.
-func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
+func TestSweepKeepsForeignFiles(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	theirs := filepath.Join(root, "thesis.tex")

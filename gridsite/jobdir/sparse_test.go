@@ -32,7 +32,7 @@ func sparseHeader(name string, size int64) []byte {
 }
 
 // A site's answer may represent more than its own number of bytes.
-func TestWhatASiteSendsMayNotBeAllHoles(t *testing.T) {
+func TestSparseAnswerIsLimited(t *testing.T) {
 	t.Parallel()
 	for size, whole := range map[int64]bool{gridsite.MaxReadMany: true, gridsite.MaxReadMany + 1: false, 8<<30 - 1: false} {
 		answer := append([]byte("tar\n"), sparseHeader("tag/report.json", size)...)

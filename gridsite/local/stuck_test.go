@@ -10,7 +10,7 @@ import (
 
 // A call that the file system never answers is abandoned when no caller waits any longer; one that ends in time returns
 // its result.
-func TestWhatIsStuckIsLeft(t *testing.T) {
+func TestStuckCallIsAbandoned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})

@@ -7,7 +7,7 @@ import (
 )
 
 // A pilot must be one job, whatever the site's option lines and their notation.
-func TestLinesThatMakeOtherThanOneJob(t *testing.T) {
+func TestLinesThatDoNotMakeOneJob(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"--nice=1":                              "",

@@ -61,7 +61,7 @@ func held(t *testing.T) gridsite.JobSpec {
 }
 
 // A site's own sbatch prints more than the id, and its squeue prints remarks.
-func TestSlurmOfASiteThatTalks(t *testing.T) {
+func TestSlurmWithRemarks(t *testing.T) {
 	t.Parallel()
 	s := onSlurm(t, map[string]string{"sbatch": `echo "--> Verifying valid submit host for this job (login1)...OK"
 echo "--> Checking available allocation (A-42)...OK"
@@ -72,7 +72,7 @@ exec REAL "$@"`})
 }
 
 // An sbatch that prints no id has still queued the job: a look at the queue finds it among other jobs.
-func TestSlurmSaysNoID(t *testing.T) {
+func TestSlurmPrintsNoID(t *testing.T) {
 	t.Parallel()
 	s := onSlurm(t, map[string]string{
 		"sbatch": `case "$*" in *--help*) exec REAL "$@" ;; esac

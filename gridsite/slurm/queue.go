@@ -49,7 +49,8 @@ func (b *Batch) Backlog(ctx context.Context, queue string) (corral.Backlog, erro
 	}
 	q.Hidden = max(0, held-withinNodes(q.Running, held))
 	if hides(said, "jobs") != "" {
-		q.Notes = append(q.Notes, "Slurm hides the jobs of other users (PrivateData): the jobs ahead of ours are not known")
+		q.Notes = append(q.Notes, "Slurm hides the jobs of other users (PrivateData): "+
+			"the jobs ahead of ours are not known")
 	}
 	return q, nil
 }

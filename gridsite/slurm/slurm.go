@@ -15,7 +15,6 @@
 //
 // The survey (survey.go, user.go) collects partitions, nodes, and the limits of the user's accounts and QOS; queue.go
 // collects the jobs that hold the processors of a partition, or wait for them.
-// queue.go asks who holds the processors of a partition, and who waits for them.
 package slurm
 
 import (
@@ -132,11 +131,11 @@ func (b *Batch) Poll(ctx context.Context, tags []string) (map[string]gridsite.Jo
 	if gone := seen.gone(tags); len(gone) > 0 {
 		out, err := b.Run(ctx, fault.SiteLost, lostScript, jobdir.Lines(gone))
 		if err != nil {
-			return nil, fmt.Errorf("asking for the end of %d jobs: %w", len(gone), err)
+			return nil, fmt.Errorf("asking how %d jobs ended: %w", len(gone), err)
 		}
 		late, err := parseSight(out)
 		if err != nil {
-			return nil, corral.Errorf(corral.Unknown, "asking for the end of %d jobs: %w", len(gone), err)
+			return nil, corral.Errorf(corral.Unknown, "asking how %d jobs ended: %w", len(gone), err)
 		}
 		maps.Copy(seen.jobs, late.jobs)
 	}

@@ -84,7 +84,8 @@ func check(spec gridsite.JobSpec) error {
 	var errs []error
 	for _, given := range spec.Given() {
 		if strings.ContainsAny(given.Value, "\n\r\x00") {
-			errs = append(errs, corral.ErrorAt(corral.Invalid, given.Name, "%q: it must not contain a newline", given.Value))
+			errs = append(errs, corral.ErrorAt(corral.Invalid, given.Name, "%q: it must not contain a newline",
+				given.Value))
 		}
 	}
 	for i, line := range spec.SiteOptions {

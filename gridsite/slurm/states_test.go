@@ -8,7 +8,7 @@ import (
 )
 
 // A job in an unknown state of a later Slurm has not ended.
-func TestSlurmStatesToCome(t *testing.T) {
+func TestSlurmFutureStates(t *testing.T) {
 	t.Parallel()
 	sight, err := parseSight([]byte("queue\n7 POWER_UP_NODE began|None\n8 POWER_UP_NODE begins|None\njobs\nbegan 7 1700000000 -\nbegins 8 - -\nend\n"))
 	if err != nil {

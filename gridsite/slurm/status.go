@@ -194,8 +194,8 @@ func (r record) foremost(live []queuedJob) queuedJob {
 }
 
 // neverStarts matches reasons for which Slurm holds an accepted job: the request violates a rule of the partition, the
-// association or the QOS, which no end of other jobs changes. PartitionNodeLimit is excluded, because old versions
-// report it while nodes are down.
+// association or the QOS, whatever other jobs do. PartitionNodeLimit is excluded, because old versions report it while
+// nodes are down.
 var neverStarts = regexp.MustCompile(`^(PartitionTimeLimit|BadConstraints|InvalidAccount|InvalidQOS|` +
 	`AccountNotAllowed|QOSNotAllowed|DependencyNeverSatisfied|DeadLine|MaxMemPerLimit|` +
 	`(Assoc|QOS)Max\w+Per(Job|Node)(Limit)?|QOSMin\w+)$|` +

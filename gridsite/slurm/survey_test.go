@@ -115,7 +115,7 @@ func TestSurveyOfSlurm(t *testing.T) {
 	}
 }
 
-// holds compares the facts that want contains. Of a list, only as many elements as in want are compared.
+// holds compares the facts that want contains. It compares a list up to the length in want.
 func holds(t *testing.T, facts corral.SiteFacts, want string) {
 	t.Helper()
 	var w map[string]any

@@ -152,7 +152,7 @@ func TestSSHLoginWithCodes(t *testing.T) {
 }
 
 // Commands do not wait for a person, and two persons do not log in at once.
-func TestSSHLoginKeepsNobodyWaiting(t *testing.T) {
+func TestSSHLoginBlocksNoCommands(t *testing.T) {
 	t.Parallel()
 	conn := keepGate(t, codes("111")).open(t)
 	asked, answer := make(chan bool), make(chan []string)

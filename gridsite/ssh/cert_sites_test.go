@@ -12,7 +12,7 @@ import (
 )
 
 // An invalid certificate beside a key does not prevent the use of the key. The error of a failed login mentions it.
-func TestSSHCertificateThatIsNone(t *testing.T) {
+func TestSSHInvalidCertificate(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
 	other := filepath.Join(d.Dir, "other")

@@ -23,8 +23,8 @@ import (
 // inAgent is the source of a key that an agent has but no file.
 const inAgent = "ssh agent"
 
-// certified joins each certificate with its key. KEY-cert.pub implicitly belongs to KEY, and an error in it is only a
-// problem; a certificate named by the configuration must exist and be valid.
+// certified joins each certificate with its key. KEY-cert.pub implicitly belongs to KEY, and an error in it is only
+// recorded; a certificate named by the configuration must exist and be valid.
 func (k *keyring) certified(own []named) ([]named, error) {
 	var found []named
 	add := func(cert *ssh.Certificate, file string, key named) error {

@@ -90,7 +90,7 @@ func (g *gateKeeper) owner(t testing.TB) (xssh.PublicKey, string) {
 // An expired certificate is not offered, and the error names that reason first. Its replacement is used at once, even
 // during the pause after a refused login. The connection outlives the certificate, and reports the data of the current
 // file.
-func TestCertificateIsReadAnew(t *testing.T) {
+func TestCertificateIsReadAgain(t *testing.T) {
 	t.Parallel()
 	key, _ := newKey(t)
 	ca := authority{t, key}
@@ -149,7 +149,7 @@ func TestCertificateIsReadAnew(t *testing.T) {
 }
 
 // If the certificate of a connection has expired, a login requested by a person reconnects with another credential.
-func TestStaleConnectionIsMadeAnew(t *testing.T) {
+func TestStaleConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	key, _ := newKey(t)
 	ca := authority{t, key}

@@ -110,7 +110,7 @@ func (c *config) resolve(ctx context.Context, a address) (hop, settings, error) 
 		identitiesOnly: said.first("identitiesonly") == "yes",
 	}
 	if h.user == "" {
-		me, err := user.LookupId(strconv.Itoa(os.Getuid())) // user.Current returns the user at the program's start
+		me, err := user.LookupId(strconv.Itoa(os.Getuid())) // user.Current caches the user at the start
 		if err != nil {
 			return hop{}, nil, corral.ErrorAt(corral.Invalid, "contact", "no user name: %w", err)
 		}

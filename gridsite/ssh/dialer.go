@@ -50,7 +50,8 @@ func (d *dialer) dial(ctx context.Context, by help) (*connection, error) {
 	}
 	if len(ignored) > 0 && d.options.Log != nil {
 		d.told.Do(func() {
-			d.options.Log.Warn("some settings of the ssh configuration are not supported", "host", d.to.name, "ignored", ignored)
+			d.options.Log.Warn("some settings of the ssh configuration are not supported", "host", d.to.name,
+				"ignored", ignored)
 		})
 	}
 	c := &connection{path: path, lost: make(chan struct{})}

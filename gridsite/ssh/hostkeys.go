@@ -183,6 +183,7 @@ func (k *hostKeys) remember(key ssh.PublicKey) error {
 // name returns the host's name in known_hosts.
 func (k *hostKeys) name() string { return knownhosts.Normalize(k.hop.address()) }
 
+// places lists where the known keys of the host are, for people.
 func (k *hostKeys) places() []string {
 	var places []string
 	for _, known := range k.known {
@@ -191,6 +192,7 @@ func (k *hostKeys) places() []string {
 	return places
 }
 
+// place formats a known key as FILE:LINE FINGERPRINT.
 func place(k knownhosts.KnownKey) string {
 	return fmt.Sprintf("%s:%d %s", k.Filename, k.Line, ssh.FingerprintSHA256(k.Key))
 }

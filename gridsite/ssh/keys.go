@@ -27,6 +27,7 @@ type unlocked struct {
 	keys map[string]ssh.Signer
 }
 
+// get returns the unlocked key with this public half.
 func (u *unlocked) get(public ssh.PublicKey) (ssh.Signer, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -34,6 +35,7 @@ func (u *unlocked) get(public ssh.PublicKey) (ssh.Signer, bool) {
 	return key, ok
 }
 
+// put stores an unlocked key.
 func (u *unlocked) put(key ssh.Signer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

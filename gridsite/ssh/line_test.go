@@ -33,7 +33,7 @@ func TestSSHLongLines(t *testing.T) {
 }
 
 // The shell's message about a command that it cannot run names only that command, not the whole line.
-func TestRemoteLineOfWhatIsNotThere(t *testing.T) {
+func TestRemoteLineOfMissingCommand(t *testing.T) {
 	t.Parallel()
 	line, err := ssh.RemoteLine("mark", []string{"/no/such/program", "its argument"})
 	if err != nil {

@@ -36,6 +36,6 @@ func TestSessionOnALostConnection(t *testing.T) {
 			t.Error("a lost connection opened a session")
 		}
 	case <-time.After(3 * time.Minute):
-		t.Error("who asks a lost connection for a session waits for ever")
+		t.Error("a session on a lost connection waits forever")
 	}
 }

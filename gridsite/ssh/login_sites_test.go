@@ -307,7 +307,7 @@ func TestSSHProxyJump(t *testing.T) {
 }
 
 // A command that was cut off has an unknown outcome. While the server is down nothing is done, and then work continues.
-func TestSSHServerGoesAndComesBack(t *testing.T) {
+func TestSSHServerRestarts(t *testing.T) {
 	t.Parallel()
 	d := startSSHD(t)
 	conn := d.open()

@@ -14,7 +14,6 @@
 //
 // A command that was not sent is corral.Unavailable, with a *HostKeyError or *LoginError of package gridsite in its
 // chain if a person must act; one that was sent and did not report its end is corral.Unknown. ADR 34 has the reasons.
-// reasons.
 package ssh
 
 import (

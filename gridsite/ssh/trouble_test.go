@@ -85,7 +85,7 @@ func TestSSHServerHangsUp(t *testing.T) {
 }
 
 // A server may accept a login that it cannot serve.
-func TestSSHServerEndsWhatItLetIn(t *testing.T) {
+func TestSSHServerClosesAcceptedLogin(t *testing.T) {
 	t.Parallel()
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {

@@ -94,7 +94,7 @@ func tarball(t *testing.T, headers ...tar.Header) *bytes.Buffer {
 	return &b
 }
 
-func TestExtractTakesWhatIsWantedAndStaysInside(t *testing.T) {
+func TestExtractSelectsAndConfinesFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)

@@ -161,7 +161,7 @@ func relink(program, loader []byte, rpath string) (out []byte, at int64, err err
 	}
 	interpreter := m.segment(elf.PT_INTERP)
 	if interpreter == nil {
-		return nil, 0, errors.New("it names no loader")
+		return nil, 0, errors.New("it has no loader")
 	}
 	// Entries refer to a text by its offset in the table, so old names keep their offsets, and rpath follows them.
 	content := slices.Concat(loader, names, []byte(rpath), []byte{0})

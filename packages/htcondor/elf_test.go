@@ -84,7 +84,7 @@ func TestRelinkedProgramRuns(t *testing.T) {
 }
 
 // Packages are also built from unpacked packages: relinking a relinked program uses the same place.
-func TestRelinkAgainAndAgain(t *testing.T) {
+func TestRelinkIsRepeatable(t *testing.T) {
 	t.Parallel()
 	want, at, err := relink(host(t), packages.Placeholder(placeBytes), "$ORIGIN/a")
 	if err != nil {

@@ -132,7 +132,7 @@ func platform(program string) (arch, interpreter string, err error) {
 			return arch, string(bytes.TrimRight(text, "\x00")), err
 		}
 	}
-	return "", "", errors.New("it names no loader")
+	return "", "", errors.New("it has no loader")
 }
 
 // :: machine of a program → name as in uname -m

@@ -137,7 +137,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("Open of what is not there = %v, want Failed", err)
 	}
 	if _, err := open(t, "ftp://127.0.0.1:1/file", 0); corral.KindOf(err) != corral.Unavailable {
-		t.Errorf("Open where nobody listens = %v, want Unavailable", err)
+		t.Errorf("Open without a server = %v, want Unavailable", err)
 	}
 	if _, err := open(t, "ftp://ada:secret@"+base[len("ftp://"):]+"/file", 0); corral.KindOf(err) != corral.Failed {
 		t.Errorf("Open as an unknown user = %v, want Failed", err)
