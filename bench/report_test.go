@@ -200,7 +200,7 @@ func TestMemoryBelow(t *testing.T) {
 	}
 }
 
-func TestFoldersForJobsAreOpen(t *testing.T) {
+func TestJobFoldersAreAccessible(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "stand")
 	jobs := filepath.Join(dir, "jobs")

@@ -30,7 +30,7 @@ func TestSilentWorkerIsLostAfterLeaseAndMargin(t *testing.T) {
 	})
 }
 
-func TestWorkerThatComesBackInTimeGoesOn(t *testing.T) {
+func TestWorkerThatReturnsInTimeContinues(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		s.d.Submit([]execution.Job{long(1), long(2)})
@@ -69,7 +69,7 @@ func TestJobThatNeverArrivedIsAssignedAgain(t *testing.T) {
 	})
 }
 
-func TestNewInstanceReturnsTheOldOnesJobs(t *testing.T) {
+func TestNewInstanceReturnsJobsOfTheOldOne(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "old", nil)
 		s.d.Submit([]execution.Job{long(1)})

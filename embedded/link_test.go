@@ -102,7 +102,7 @@ func TestPilotHearsCommands(t *testing.T) {
 	}
 }
 
-func TestPilotThatIsNotWantedAnyMoreLeaves(t *testing.T) {
+func TestSurplusPilotLeaves(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, dispatch.Config{})
 	l, err := c.dialPilot(t, c.pilotConfig("one"))

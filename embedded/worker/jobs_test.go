@@ -55,7 +55,7 @@ func TestVacatedPlaces(t *testing.T) {
 }
 
 // A directory that was not seen counts as missed until it is seen.
-func TestMissedUntilItIsSeen(t *testing.T) {
+func TestDirectoryIsMissedUntilSeen(t *testing.T) {
 	var s sight
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, executor.DataDir), 0o700); err != nil {

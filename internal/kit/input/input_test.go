@@ -86,7 +86,7 @@ func TestLimit(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-func TestTheEndOfAContextEndsReading(t *testing.T) {
+func TestEndOfContextEndsReading(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	endless := input.Limit(ctx, zeros(func() { cancel(errStop) }), 1<<60)

@@ -68,7 +68,7 @@ func reaches(t *testing.T, from, to *Host) bool {
 	return from.Command(ctx, os.Args[0], "dial", strings.TrimSpace(address)).Run() == nil
 }
 
-func TestWhoReachesWhom(t *testing.T) {
+func TestReachability(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		topology               Topology
