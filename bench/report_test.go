@@ -148,7 +148,7 @@ func TestTurns(t *testing.T) {
 		t.Errorf("turns = %v, %v, in the order %q", got, err, &order)
 	}
 	if said := lastRound(got); said != "100 (1.00), 75 (0.75)" {
-		t.Errorf("of the last round is said %q", said)
+		t.Errorf("the report of the last round is %q", said)
 	}
 	broken := errors.New("broken")
 	_, err = turns(two, at("a", 1), func() (sample, error) { return sample{}, broken })

@@ -135,7 +135,7 @@ func TestJobsMayBeExpectedAfterTheirWorkerRegistered(t *testing.T) {
 		pass(10 * time.Second)
 		a.beat(9 * time.Second)
 		if free := s.d.Workers()[0].Free(); free.CPUs != 3 || free.MemoryMiB != 3900 {
-			t.Errorf("free: %s, want 3 cpus and 3900 MiB: the job that nobody claimed still runs", free)
+			t.Errorf("free: %s, want 3 cpus and 3900 MiB: the unclaimed job still runs", free)
 		}
 		pass(3 * time.Second)
 		if m := a.expect(wire.TypeCancel); !cmp.Equal(m.Keys, keys(3)) {

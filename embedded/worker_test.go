@@ -282,7 +282,7 @@ func TestWorkerDrains(t *testing.T) {
 func TestWorkerLeavesBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	for end := 6 * time.Second; !leavesBefore(t, end); end *= 2 { // longer on a busy machine
-		t.Logf("%v were too little to begin a task, or to tell of its end", end)
+		t.Logf("%v were too little to begin a task, or to report its end", end)
 	}
 }
 

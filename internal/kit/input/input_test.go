@@ -37,7 +37,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 		}
 	}
 	if _, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); !errors.Is(err, syscall.ENXIO) {
-		t.Errorf("opening the pipe to write: %v, want that nobody reads", err)
+		t.Errorf("opening the pipe to write: %v, want an error because no process reads it", err)
 	}
 	if _, err := input.Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Open of what is not there = %v", err)

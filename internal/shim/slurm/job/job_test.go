@@ -23,7 +23,7 @@ type recorded struct {
 	at     time.Time
 }
 
-// A scene is what Slurm printed about some twenty jobs at one time, for many commands. The first two commands print
+// A scene contains the output of many Slurm commands about some twenty jobs at one time. The first two commands print
 // everything about the jobs.
 type scene struct {
 	commands []recorded
