@@ -101,7 +101,7 @@ func clip(argv []string) []string {
 	return argv
 }
 
-// Clocks of another process, by the kernel's encoding of its id. They measure the cpu time of its threads, including
+// Clocks of another process, by the kernel's encoding of its id. They measure the CPU time of its threads, including
 // ended ones: in both modes by sampling; in user mode by sampling; in both modes exactly.
 const (
 	clockBoth  = 0
@@ -109,7 +109,7 @@ const (
 	clockExact = 2
 )
 
-// cpuTime returns the cpu time of a process. The sum is exact; its division into user and system time is based on
+// cpuTime returns the CPU time of a process. The sum is exact; its division into user and system time is based on
 // samples.
 func cpuTime(pid int) (user, sys time.Duration) {
 	clock := func(which int) time.Duration {
