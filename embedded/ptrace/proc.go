@@ -102,7 +102,7 @@ func clip(argv []string) []string {
 }
 
 // Clocks of another process, by the kernel's encoding of its id. They measure the CPU time of its threads, including
-// ended ones: in both modes by sampling; in user mode by sampling; in both modes exactly.
+// ended ones: clockBoth samples both modes, clockUser samples user mode, and clockExact measures both modes exactly.
 const (
 	clockBoth  = 0
 	clockUser  = 1
