@@ -43,7 +43,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-func TestLoopSaysWhyItFails(t *testing.T) {
+func TestLoopReportsItsError(t *testing.T) {
 	t.Parallel()
 	if err := loop(filepath.Join(t.TempDir(), "a", "b"), os.Stdin, new(bytes.Buffer)); err == nil {
 		t.Error("a loop without its parent directory went well")

@@ -45,7 +45,7 @@ const (
 	defaultSpan     = 15 * time.Second
 )
 
-// width is how many tasks run at once: in the bare loop, and as pilots with one cpu.
+// width is how many tasks run at once: in the bare loop, and as pilots with one CPU.
 const width = 2
 
 // A plan specifies what to measure and where.

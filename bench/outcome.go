@@ -19,7 +19,7 @@ type outcome struct {
 	predicted planning.Point
 
 	took    time.Duration // until the run's end
-	held    time.Duration // cpu time of all pilots
+	held    time.Duration // CPU time of all pilots
 	added   int           // pilots, by revisions
 	dropped int
 	late    time.Duration // when a miss of the deadline was predicted; 0: it was not, or the prediction was withdrawn

@@ -91,7 +91,7 @@ func (p plan) measurePlans(ctx context.Context, dir string) (err error) {
 	if err := personal.UsePrograms(p.bin); err != nil {
 		return err
 	}
-	// Sleeping tasks need no processor: the machine offers more cpus than it has.
+	// Sleeping tasks need no processor: the machine offers more CPUs than it has.
 	if err := os.Setenv("CORRALD_MACHINE_CPUS", fmt.Sprint(p.cpus)); err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (t trial) finish(ctx context.Context, run corral.Run, id corral.PlanID, o *
 	return run, err
 }
 
-// account waits until all pilots of the plan have ended, and adds up their cpu time and the messages of the revisions.
+// account waits until all pilots of the plan have ended, and adds up their CPU time and the messages of the revisions.
 func (t trial) account(ctx context.Context, of corral.Plan, o *outcome) error {
 	deadline := time.Now().Add(patience)
 	for {
@@ -313,7 +313,7 @@ func (t trial) account(ctx context.Context, of corral.Plan, o *outcome) error {
 	return err
 }
 
-// holding returns the cpu time that the pilots of a plan held, and how many of them have not ended.
+// holding returns the CPU time that the pilots of a plan held, and how many of them have not ended.
 func holding(all []corral.Glidein, id corral.PlanID) (held time.Duration, left int) {
 	for _, g := range all {
 		if g.Labels["plan"] != fmt.Sprint(id) {

@@ -148,7 +148,7 @@ func TestTurns(t *testing.T) {
 		t.Errorf("turns = %v, %v, in the order %q", got, err, &order)
 	}
 	if said := lastRound(got); said != "100 (1.00), 75 (0.75)" {
-		t.Errorf("of the last round is said %q", said)
+		t.Errorf("the report of the last round is %q", said)
 	}
 	broken := errors.New("broken")
 	_, err = turns(two, at("a", 1), func() (sample, error) { return sample{}, broken })
@@ -200,7 +200,7 @@ func TestMemoryBelow(t *testing.T) {
 	}
 }
 
-func TestFoldersForJobsAreOpen(t *testing.T) {
+func TestJobFoldersAreAccessible(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "stand")
 	jobs := filepath.Join(dir, "jobs")

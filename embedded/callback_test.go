@@ -98,7 +98,7 @@ func TestPilotIsCalledBack(t *testing.T) {
 }
 
 // Of many simultaneous requests of a pilot to be called back, only some are served in each interval.
-func TestPilotIsNotCalledBackAgainAtOnce(t *testing.T) {
+func TestPilotIsNotCalledBackTooOften(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, dispatch.Config{})
 	l, err := c.dialPilot(t, c.pilotConfig("one"))

@@ -166,7 +166,7 @@ func fetchedAhead(t *testing.T, b *bed, scratch string, seq int64) bool {
 	return got != ""
 }
 
-func TestManyJobsTravelOverFewConnections(t *testing.T) {
+func TestManyParcelsUseFewConnections(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})
 	var jobs []execution.Job
@@ -200,7 +200,7 @@ func TestInputThatCannotTravelFailsItsTask(t *testing.T) {
 	nothingLeft(t, b, scratch)
 }
 
-func TestCancelledTaskThatTravelledIsKilled(t *testing.T) {
+func TestCancelledRemoteTaskIsKilled(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})
 	pid := filepath.Join(t.TempDir(), "pid")
@@ -317,7 +317,7 @@ func TestParcelsOutliveConnections(t *testing.T) {
 }
 
 // A task whose files travel continues while its dispatcher restarts, and its files return to the new dispatcher.
-func TestTaskThatTravelledOutlivesItsDispatcher(t *testing.T) {
+func TestRemoteTaskOutlivesItsDispatcher(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -350,7 +350,7 @@ func TestTaskThatTravelledOutlivesItsDispatcher(t *testing.T) {
 }
 
 // A courier that has been idle for long gives up its place at the port, and returns for the next job.
-func TestIdleCouriersGoAndComeBack(t *testing.T) {
+func TestIdleCouriersLeaveAndReturn(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{Idle: time.Millisecond})
 	for seq := range int64(5) {
@@ -363,7 +363,7 @@ func TestIdleCouriersGoAndComeBack(t *testing.T) {
 }
 
 // The parcels that a killed dispatcher or worker left are removed; other files stay.
-func TestWhatTheKilledLeftIsSwept(t *testing.T) {
+func TestLeftoverParcelsAreRemoved(t *testing.T) {
 	t.Parallel()
 	b := &bed{cluster: newCluster(t, dispatch.Config{}), dir: runDir(t)}
 	scratch := t.TempDir()
@@ -389,7 +389,7 @@ func TestWhatTheKilledLeftIsSwept(t *testing.T) {
 	}
 }
 
-func TestNobodyElseGetsAParcel(t *testing.T) {
+func TestOnlyTheOwnerGetsAParcel(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		w := s.enter("0", "first", nil)
 		s.d.Submit([]execution.Job{noop(1, 7, t.TempDir())})
@@ -425,7 +425,7 @@ func TestNobodyElseGetsAParcel(t *testing.T) {
 }
 
 // A directory on another machine with the path of the run's directory is not mistaken for it.
-func TestDirectoryOfTheSameNameIsNotTheRuns(t *testing.T) {
+func TestOtherDirectoryWithTheRunsPath(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})
 	b.d.Submit([]execution.Job{sh(1, b.dir, "mkdir "+b.dir+"/"+executor.DataDir)}) // on the worker's machine

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-func TestSinkThatFails(t *testing.T) {
+func TestFailingSink(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		s.sink.failNext(2)
@@ -46,7 +46,7 @@ func TestSlowSinkDoesNotStopHeartbeats(t *testing.T) {
 	})
 }
 
-func TestCancelReturnsWhatIsQueuedAndKillsTheRest(t *testing.T) {
+func TestCancelReturnsQueuedJobsAndKillsTheRest(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		s.d.Submit([]execution.Job{long(1), long(2), long(3), long(4), long(5)})
@@ -89,7 +89,7 @@ func TestDetachedRunIsForgotten(t *testing.T) {
 	})
 }
 
-func TestLeavingWorkerHandsBack(t *testing.T) {
+func TestLeavingWorkerReturnsJobs(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		s.d.Submit([]execution.Job{long(1), long(2), long(3)})
@@ -138,7 +138,7 @@ func TestJobsThatWaitTooLongAreRecalled(t *testing.T) {
 	})
 }
 
-func TestCommandsAreRememberedForWhoComesBack(t *testing.T) {
+func TestCommandsAreRememberedForReturningWorkers(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		s.gate.ask(corral.AskDrain)
@@ -155,7 +155,7 @@ func TestCommandsAreRememberedForWhoComesBack(t *testing.T) {
 	})
 }
 
-func TestHandBackOfAClusteredJobKeepsItsResults(t *testing.T) {
+func TestReturnedClusteredJobKeepsItsResults(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		j := long(1)

@@ -10,7 +10,7 @@
 //	link      the connection of a pilot to the port
 //
 // The unit of dispatch is a Job (package execution): one task, or several that run one after the other. A job is queued
-// until a worker with enough free cpus, memory and time takes it. The worker then holds it, waiting (prefetched) or
+// until a worker with enough free CPUs, memory and time takes it. The worker then holds it, waiting (prefetched) or
 // running, until each of its tasks has a Result or the worker returns the job. A worker is identified by its id and by
 // its instance, which changes when its process is restarted. Jobs belong to runs; a run's Sink receives all their
 // events and keeps the journal.

@@ -12,7 +12,7 @@ import (
 
 // Three tasks of one GPU each run at a worker that has two: two concurrent tasks see different GPUs, and none sees
 // both. Each task waits for another one, so that two do run concurrently.
-func TestTasksSeeTheGPUsThatAreTheirsAlone(t *testing.T) {
+func TestConcurrentTasksSeeDifferentGPUs(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) {
 		c.CPUs, c.GPUs, c.Devices, c.DiskMiB = 4, 2, []string{"3", "GPU-7"}, 100

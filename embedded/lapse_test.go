@@ -84,7 +84,7 @@ func (b *bed) pidUnlessOver(t *testing.T) (pid string) {
 }
 
 // A job of a run that ended and was resumed, at a worker without a connection: the job may still be running.
-func TestJobBeingKilledIsNotReturnedBeforeItsWorkerIsBack(t *testing.T) {
+func TestKilledJobIsNotReturnedBeforeItsWorker(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		s.d.Submit([]execution.Job{long(1), long(2)})

@@ -30,7 +30,7 @@ func TestSilentWorkerIsLostAfterLeaseAndMargin(t *testing.T) {
 	})
 }
 
-func TestWorkerThatComesBackInTimeGoesOn(t *testing.T) {
+func TestWorkerThatReturnsInTimeContinues(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "i", nil)
 		s.d.Submit([]execution.Job{long(1), long(2)})
@@ -69,7 +69,7 @@ func TestJobThatNeverArrivedIsAssignedAgain(t *testing.T) {
 	})
 }
 
-func TestNewInstanceReturnsTheOldOnesJobs(t *testing.T) {
+func TestNewInstanceReturnsJobsOfTheOldOne(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		a := s.enter("0", "old", nil)
 		s.d.Submit([]execution.Job{long(1)})
@@ -135,7 +135,7 @@ func TestJobsMayBeExpectedAfterTheirWorkerRegistered(t *testing.T) {
 		pass(10 * time.Second)
 		a.beat(9 * time.Second)
 		if free := s.d.Workers()[0].Free(); free.CPUs != 3 || free.MemoryMiB != 3900 {
-			t.Errorf("free: %s, want 3 cpus and 3900 MiB: the job that nobody claimed still runs", free)
+			t.Errorf("free: %s, want 3 cpus and 3900 MiB: the unclaimed job still runs", free)
 		}
 		pass(3 * time.Second)
 		if m := a.expect(wire.TypeCancel); !cmp.Equal(m.Keys, keys(3)) {

@@ -55,7 +55,7 @@ func TestOnePilotHoldsTheLease(t *testing.T) {
 		t.Errorf("a pilot with another token: %v, want a refusal", err)
 	}
 	if _, err := link.Dial(context.Background(), testLog(t), link.Config{Tag: "t", Holder: "x", Addresses: []string{"unix:/nowhere"}}); err == nil || errors.Is(err, wire.ErrRefused) {
-		t.Errorf("without a route: %v, want an error that is no refusal", err)
+		t.Errorf("without a route: %v, want an error other than a refusal", err)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestPilotHearsCommands(t *testing.T) {
 	}
 }
 
-func TestPilotThatIsNotWantedAnyMoreLeaves(t *testing.T) {
+func TestSurplusPilotLeaves(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, dispatch.Config{})
 	l, err := c.dialPilot(t, c.pilotConfig("one"))

@@ -10,7 +10,7 @@ import (
 
 // A worker whose connection was cut is expected to return, although its lease is over and it is no longer registered;
 // it is recognised when it returns, and forgotten when its attempt ends.
-func TestWorkerThatIsCutOffIsExpected(t *testing.T) {
+func TestDisconnectedWorkerIsExpected(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{Lease: 400 * time.Millisecond, Margin: 100 * time.Millisecond}, nil)
 	expected := func() (w corral.Worker, n int) {

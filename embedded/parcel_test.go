@@ -71,7 +71,7 @@ func (p trip) send(ctx context.Context, t *testing.T, job execution.Job) []execu
 	return results
 }
 
-func TestParcelBringsBackWhatAWorkerLeaves(t *testing.T) {
+func TestParcelBringsBackOutputs(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)
 	data := filepath.Join(p.run, executor.DataDir)
@@ -125,8 +125,8 @@ func TestTraceComesBack(t *testing.T) {
 	}
 }
 
-// TestFailuresAwayAreTheSame expects the same failures as TestTaskThatFails expects of a worker.
-func TestFailuresAwayAreTheSame(t *testing.T) {
+// TestRemoteFailuresAreTheSame expects the same failures as TestTaskThatFails expects of a worker.
+func TestRemoteFailuresAreTheSame(t *testing.T) {
 	t.Parallel()
 	for _, tt := range failures() {
 		t.Run(tt.name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestParcelThatIsCutOff(t *testing.T) {
 }
 
 // A task that compares the ages of two files gets the same answer where its files travelled.
-func TestFilesAreAsOldWhereTheyTravelled(t *testing.T) {
+func TestTravelledFilesKeepTheirAge(t *testing.T) {
 	t.Parallel()
 	b, scratch := newBlindBed(t, dispatch.Config{})
 	old := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)

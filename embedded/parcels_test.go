@@ -21,7 +21,7 @@ import (
 )
 
 // Parcels of one run are made and removed concurrently; none removes another's folder.
-func TestParcelsKeepTheirPlace(t *testing.T) {
+func TestParcelsDoNotRemoveEachOther(t *testing.T) {
 	t.Parallel()
 	job := execution.Job{Dir: t.TempDir(), Tasks: []execution.Task{{ID: "t"}}}
 	var couriers sync.WaitGroup
@@ -57,7 +57,7 @@ func (s *stage) courier(instance string) *actor {
 
 // Couriers leave places for workers at the port, however many files are carried; a surplus courier is told to retry
 // later.
-func TestCouriersLeavePlacesToWorkers(t *testing.T) {
+func TestCouriersLeavePlacesForWorkers(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		const most = 1024
 		for range most - 1 {
@@ -75,7 +75,7 @@ func TestCouriersLeavePlacesToWorkers(t *testing.T) {
 }
 
 // A parcel of a faulty worker cannot exhaust corrald's memory, nor fill its disk with files that were not requested.
-func TestParcelOfMoreThanWasAskedFor(t *testing.T) {
+func TestOversizedParcel(t *testing.T) {
 	for name, files := range map[string]map[string]int64{
 		"description": {parcel.ResultFile: wire.MaxDescription + 1},
 		"files":       {"out/0": 1, "out/1": 1, "out/2": 1, "out/3": 1, "out/4": 1, "out/5": 1},
@@ -110,7 +110,7 @@ func TestParcelOfMoreThanWasAskedFor(t *testing.T) {
 }
 
 // A result is attributed to the worker that sends it, and its reason is shortened to a length that can be stored.
-func TestResultsAreTheirSenders(t *testing.T) {
+func TestResultsAreAttributedToTheirSender(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		w := s.enter("0", "first", nil)
 		s.d.Submit([]execution.Job{long(7), long(8)})
@@ -135,7 +135,7 @@ func TestResultsAreTheirSenders(t *testing.T) {
 }
 
 // Once a run is detached, no courier uses its files any more: they may be deleted.
-func TestDetachEndsTheCarryingOfFiles(t *testing.T) {
+func TestDetachEndsFileTransfers(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage) {
 		w := s.enter("0", "first", nil)
 		job := sh(7, runDir(t), "x")

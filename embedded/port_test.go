@@ -191,7 +191,7 @@ func TestPortAnswersNothingButTheProtocol(t *testing.T) {
 	}
 }
 
-func TestPortRefusesWithASentence(t *testing.T) {
+func TestPortRefusesWithAMessage(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, dispatch.Config{})
 	tests := []struct {
@@ -238,7 +238,7 @@ func TestRegisteredWorkerMustKeepToTheProtocol(t *testing.T) {
 	}
 }
 
-func TestGateThatFailsIsNotARefusal(t *testing.T) {
+func TestGateErrorIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()
 	open(t.Context(), port.New(slog.New(slog.DiscardHandler), brokenGate{}, nil)).conns <- theirs

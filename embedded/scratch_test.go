@@ -14,7 +14,7 @@ import (
 )
 
 // Each task has a directory for temporary files that is empty when the task starts, and is emptied when it ends.
-func TestTemporaryFilesGoWithTheirTask(t *testing.T) {
+func TestTemporaryFilesAreRemovedWithTheirTask(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	left := filepath.Join(base, "1", "of an instance that died")

@@ -14,9 +14,9 @@ import (
 	"github.com/corral-pilot/corral/embedded/wire"
 )
 
-// TestSilentPeerIsNotHeld: a peer that connects and then stalls is disconnected, before the TLS handshake, during it,
+// TestSilentPeerIsDisconnected: a peer that connects and then stalls is disconnected, before the TLS handshake, during it,
 // and before the hello.
-func TestSilentPeerIsNotHeld(t *testing.T) {
+func TestSilentPeerIsDisconnected(t *testing.T) {
 	t.Parallel()
 	cert, err := wire.LoadOrCreateCertificate(t.TempDir())
 	if err != nil {

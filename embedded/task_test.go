@@ -149,7 +149,7 @@ func TestTimeoutKillsTheWholeGroup(t *testing.T) {
 	awaitDeath(t, strings.TrimSpace(read(t, dir, "child")))
 }
 
-func TestGroupDiesWithItsLeader(t *testing.T) {
+func TestGroupEndsWithItsLeader(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, nil)
 	res, dir := b.runOne(t, execution.Task{ID: "t", Attempt: 1, Estimate: time.Second, Argv: []string{"sh", "-c", "sleep 63 & echo $! > child"}})
@@ -208,7 +208,7 @@ func TestEnvironmentIsCleanAndSmall(t *testing.T) {
 	}
 }
 
-func TestDirectoryOfAnInstanceThatDiedIsMadeAnew(t *testing.T) {
+func TestDirectoryOfADeadInstanceIsRemade(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, nil)
 	if err := os.MkdirAll(filepath.Join(b.dir, executor.TasksDir, "t.1", "rubbish"), 0o777); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-func TestClusteredJobGoesOnAfterAFailure(t *testing.T) {
+func TestClusteredJobContinuesAfterAFailure(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, nil)
 	j := sh(1, b.dir, "exit 1")
@@ -39,7 +39,7 @@ func TestClusteredJobGoesOnAfterAFailure(t *testing.T) {
 	await(t, "the job to be forgotten", b.idle)
 }
 
-func TestWorkerRunsAsManyAsItHasCPUs(t *testing.T) {
+func TestWorkerRunsAsManyTasksAsCPUs(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, dispatch.Config{}, func(c *worker.Config) { c.CPUs = 3 })
 	var jobs []execution.Job
@@ -201,7 +201,7 @@ func TestRestartOfTheDispatcher(t *testing.T) {
 	}
 }
 
-func TestKilledWorkersJobsGoElsewhere(t *testing.T) {
+func TestJobsOfAKilledWorkerRunElsewhere(t *testing.T) {
 	t.Parallel()
 	for lease := 5 * time.Second; !jobsGoElsewhere(t, lease); lease *= 2 { // longer on a busy machine
 		t.Logf("the lease of %v was over while its worker lived", lease)
@@ -282,7 +282,7 @@ func TestWorkerDrains(t *testing.T) {
 func TestWorkerLeavesBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	for end := 6 * time.Second; !leavesBefore(t, end); end *= 2 { // longer on a busy machine
-		t.Logf("%v were too little to begin a task, or to tell of its end", end)
+		t.Logf("%v were too little to begin a task, or to report its end", end)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestWorkerIsAskedToLeave(t *testing.T) {
 	}
 }
 
-func TestWorkerTellsWhenItIsIdle(t *testing.T) {
+func TestWorkerReportsThatItIsIdle(t *testing.T) {
 	t.Parallel()
 	told := make(chan time.Duration, 100)
 	registered := make(chan struct{}, 100)

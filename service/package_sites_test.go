@@ -199,7 +199,7 @@ func (s *service) firstDay() {
 func (s *service) rotate() {
 	s.t.Helper()
 	s.must("logrotate --force /etc/logrotate.d/corral")
-	s.await("the audit log opened again")
+	s.await("the audit log reopened")
 	s.must("test -s /var/log/corral/audit.log.1; test -e /var/log/corral/audit.log")
 }
 

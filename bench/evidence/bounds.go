@@ -22,10 +22,10 @@ func free() plan.Site {
 		Tariff: plan.Tariff{Rate: plan.CoreHours.Rate, Billing: cost.Billing{Period: time.Hour}}}
 }
 
-// near reports whether a number of cpus is at most 5 % or one cpu above a bound.
+// near reports whether a number of CPUs is at most 5 % or one CPU above a bound.
 func near(cpus, bound int) bool { return cpus <= bound+1 || float64(cpus) <= 1.05*float64(bound) }
 
-// bounds makes plans with the fewest cpus for published workflows, within twice the critical path, and compares them
+// bounds makes plans with the fewest CPUs for published workflows, within twice the critical path, and compares them
 // with the minimum for any schedule.
 func (d desk) bounds(ctx context.Context) error {
 	all, err := readPublished(ctx, d.instances)

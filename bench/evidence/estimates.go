@@ -63,8 +63,7 @@ func (d desk) estimates(ctx context.Context) error {
 		after.At = append(after.At, plot.XY{X: x, Y: 100 * wrong / actual})
 	}
 	if len(changes) == 0 {
-		d.say("\nNo application in %s has %d runs: name a directory with more using -instances.", d.instances,
-			fewestRuns)
+		d.say("\nNo application in %s has %d runs: set -instances to a directory with more.", d.instances, fewestRuns)
 		return nil
 	}
 	if err := d.show("estimates", t); err != nil {

@@ -20,7 +20,7 @@ func TestBoundsArePrintedAndDrawn(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, &said)
 	}
 	for _, want := range []string{"## Lower bounds", "Of 5 plans 4 are at the lower bound, 5 within",
-		"name a directory with more using -instances"} {
+		"set -instances to a directory with more"} {
 		if !strings.Contains(printed.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &printed)
 		}

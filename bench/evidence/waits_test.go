@@ -5,7 +5,7 @@ import (
 )
 
 // A prediction knows only what had happened when the job was submitted: other waits are censored.
-func TestNothingIsKnownEarly(t *testing.T) {
+func TestPredictionsIgnoreTheFuture(t *testing.T) {
 	all, err := readTrace("testdata/kth-sp2.csv.gz")
 	if err != nil {
 		t.Fatal(err)

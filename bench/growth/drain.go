@@ -21,7 +21,7 @@ import (
 // layerWidth limits the number of tasks in a layer of a generated workflow: more than any cluster here runs at once.
 const layerWidth = 10_000
 
-// cpus is the assumed number of cpus of the workers of the drained workflow.
+// cpus is the assumed number of CPUs of the workers of the drained workflow.
 const cpus = 2
 
 // writeLayers generates a workflow file: each task reads the outputs of two tasks in the previous layer and writes one

@@ -48,7 +48,7 @@ func (a asleep) scale(by float64) (sum time.Duration) {
 	return sum
 }
 
-// listSchedule returns the makespan of a list schedule on the given number of cpus.
+// listSchedule returns the makespan of a list schedule on the given number of CPUs.
 func (a asleep) listSchedule(cpus int) time.Duration {
 	makespan, _ := dag.ListSchedule(a.wf.Graph, a.times, nil, cpus)
 	return makespan

@@ -18,7 +18,7 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A batch is a real Slurm on this machine, created by scripts/slurm, with nodes of one cpu. Its commands are in PATH.
+// A batch is a real Slurm on this machine, created by scripts/slurm, with nodes of one CPU. Its commands are in PATH.
 type batch struct{ dir string }
 
 // startBatch starts the Slurm. The caller must end it, even if there is an error.

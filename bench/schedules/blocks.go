@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/clustering"
 )
 
-// blocks are pilots with the given number of hosts with one cpu, one after another. The next is requested when the last
+// blocks are pilots with the given number of hosts with one CPU, one after another. The next is requested when the last
 // has ended, as in the thesis, or such that the two overlap.
 type blocks struct {
 	hosts    int

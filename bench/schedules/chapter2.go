@@ -112,7 +112,7 @@ type study struct {
 
 func (s *study) claim(c claim) { s.claims = append(s.claims, c) }
 
-// A setting is where a workflow is run: on the given number of cpus of a site without other jobs.
+// A setting is where a workflow is run: on the given number of CPUs of a site without other jobs.
 type setting struct {
 	cpus   int
 	site   thesisSite

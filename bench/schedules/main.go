@@ -1,4 +1,4 @@
-// Command schedules runs workflows whose tasks sleep on workers of one cpu, with and without clustering, and compares
+// Command schedules runs workflows whose tasks sleep on workers of one CPU, with and without clustering, and compares
 // their makespans with the list schedule, which has no overhead: the difference is the overhead of Corral.
 //
 //	go run ./bench/schedules                       # about 40 minutes

@@ -72,7 +72,7 @@ type drain struct {
 
 func (d drain) perSecond() float64 { return float64(d.tasks) / d.took.Seconds() }
 
-// drained releases each task of a workflow with the rules of a run, on the number of cpus of its production, and ends
+// drained releases each task of a workflow with the rules of a run, on the number of CPUs of its production, and ends
 // it.
 func drained(a asleep) (d drain, err error) {
 	began, x := time.Now(), execution.New(a.spec(clustering.Rule{}))

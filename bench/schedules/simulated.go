@@ -13,7 +13,7 @@ import (
 // embedded describes an embedded cluster: its delay to a worker, and its starts per second.
 var embedded = plan.Cluster{Rate: 1500, Hop: 2 * time.Millisecond}
 
-// simulate simulates a workflow on the given number of workers with one cpu, and returns the duration from the first
+// simulate simulates a workflow on the given number of workers with one CPU, and returns the duration from the first
 // task's start.
 func simulate(a asleep, rule clustering.Rule, workers int) (time.Duration, error) {
 	s := sim.Scenario{Work: a.spec(rule), Cluster: sim.Cluster{Cluster: embedded}, Sites: []sim.Site{{Site: plan.Site{

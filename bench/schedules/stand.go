@@ -16,7 +16,7 @@ const (
 	patience = 2 * time.Minute // for any single operation except a run
 )
 
-// A stand is a private corrald below a directory, with workers of one cpu.
+// A stand is a private corrald below a directory, with workers of one CPU.
 type stand struct{ rig.Service }
 
 // startCorrald starts a corrald without workers. The caller must end it, even if there is an error.

@@ -236,8 +236,8 @@ func checkSockets(api, worker string) error {
 }
 
 // checkPorts opens all ports together, and then closes them: two settings with the same port are detected like a port
-// in use by another program. The worker port may be in use: corrald retries it until it is free, because pilots in
-// queues know no other address.
+// in use by another program. The worker port may be in use: corrald retries it until it is free, because queued
+// pilots have no other address.
 func checkPorts(ctx context.Context, s settings) (notes []string, err error) {
 	var opened []io.Closer
 	defer func() {

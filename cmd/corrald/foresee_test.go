@@ -98,7 +98,7 @@ var internals = regexp.MustCompile(`strconv|slog|syscall|goroutine|\*[a-z]+\.|er
 // For each bad value, --check-config and a start fail with the same sentence, which names the setting, and with the
 // same exit code, whether a flag or a variable sets it. Neither leaves files behind. This test and the others that call
 // execute do not run in parallel: package cli has global flags that every run writes.
-func TestCheckConfigRefusesWhatAStartRefuses(t *testing.T) {
+func TestCheckConfigAndStartRefuseTheSame(t *testing.T) {
 	all := badValues(t)
 	known := append(slices.Collect(maps.Keys(settingsOf(xdg.Layout{}))), "faults")
 	slices.Sort(known)

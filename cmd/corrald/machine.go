@@ -1,7 +1,7 @@
 package main
 
 // The properties of this machine for the site local: its architecture, for the pilot that runs here, and its size, all
-// of which the batch system fork may use, unless --machine-cpus sets another number of cpus.
+// of which the batch system fork may use, unless --machine-cpus sets another number of CPUs.
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ func thisMachine() string {
 }
 
 // machineOf describes this machine as a queue: the batch system fork may use all of its memory, and the given number of
-// cpus; 0: all.
+// CPUs; 0: all.
 func machineOf(cpus int) corral.SiteQueue {
 	q := corral.SiteQueue{CPUs: cmp.Or(cpus, runtime.NumCPU())}
 	if mib, err := nodecheck.MemoryMiB(os.DirFS("/")); err == nil {

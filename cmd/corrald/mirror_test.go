@@ -11,8 +11,8 @@ import (
 	"github.com/corral-pilot/corral/staging"
 )
 
-// TestMirrorHoldsNobody: the mirror does not keep a connection whose peer stalls in a request or its body.
-func TestMirrorHoldsNobody(t *testing.T) {
+// TestMirrorDropsStalledPeers: the mirror does not keep a connection whose peer stalls in a request or its body.
+func TestMirrorDropsStalledPeers(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -138,8 +138,8 @@ func (w *workerPort) serveTLS(ctx context.Context) error {
 	}
 }
 
-// openAgain reopens the TCP port at its previous address, as soon as that is free. It never gives up: pilots that wait
-// in queues know no other address, and everything else works in the meantime.
+// openAgain reopens the TCP port at its previous address, as soon as that is free. It never gives up: queued pilots
+// have no other address, and everything else works in the meantime.
 func (w *workerPort) openAgain(ctx context.Context) {
 	const pause = time.Second // a pilot without an answer retries after about two
 	tick := time.NewTicker(pause)

@@ -13,7 +13,7 @@ import (
 )
 
 // Entries of histories are deleted once they are too old, however many there are; their objects stay.
-func TestOldHistoryGoes(t *testing.T) {
+func TestOldHistoryIsDeleted(t *testing.T) {
 	t.Parallel()
 	db := storetest.OpenTest(t)
 	var mirror corral.Mirror
@@ -54,7 +54,7 @@ func TestOldHistoryGoes(t *testing.T) {
 }
 
 // A log that this process does not write is not shortened, however long it is.
-func TestLogOfOthersStays(t *testing.T) {
+func TestForeignLogIsNotShortened(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "corrald.log")
 	if err := cutLog(name, 1); err != nil {

@@ -16,7 +16,7 @@ import (
 //
 // The worker's own report of its jobs is authoritative; held is the dispatcher's view. Each connection begins with a
 // comparison of the two (reconcileLocked). strangers occupy the slot like other jobs, because they use the worker's
-// cpus. They move to held when a run claims them (Expect), or are killed if no run does in time.
+// CPUs. They move to held when a run claims them (Expect), or are killed if no run does in time.
 type member struct {
 	instance string
 	retired  []string      // earlier instances with this id, which are rejected

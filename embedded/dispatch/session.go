@@ -14,7 +14,7 @@ import (
 
 // ServeWorker serves an admitted worker instance until its connection ends. The caller closes c. The first message
 // lists the jobs that the worker holds and its unacknowledged results; only then is the worker registered and given
-// jobs. The connected workers of its attempt may have at most most cpus in total; 0: any number.
+// jobs. The connected workers of its attempt may have at most most CPUs in total; 0: any number.
 func (d *Dispatcher) ServeWorker(c *wire.Conn, instance string, about corral.Worker, most int) {
 	held, err := c.Recv(wire.MaxFrame)
 	if err != nil || held.Type != wire.TypeHeld {

@@ -45,7 +45,7 @@ func expect(t *testing.T, c *wire.Conn, kind string) {
 
 // If corrald itself was stopped and did not answer workers, that time does not count against them: they return with
 // their results.
-func TestDispatcherThatStoodStillLosesNobody(t *testing.T) {
+func TestStoppedDispatcherLosesNoWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, sink := New(slog.New(slog.DiscardHandler), Config{}), &records{}
 		defer d.Close()

@@ -46,7 +46,7 @@ func Absent(d *Dispatcher) (ids []string) {
 	return ids
 }
 
-// Behind returns how many cpus are requested by the jobs that wait at connected workers behind other jobs.
+// Behind returns how many CPUs are requested by the jobs that wait at connected workers behind other jobs.
 func Behind(d *Dispatcher) (cpus int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

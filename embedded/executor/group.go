@@ -56,7 +56,7 @@ func (p *process) refused() bool {
 	return p.group != nil && p.group.Refused()
 }
 
-// addGroup adds the values that only a group measures: cpu time of processes that were not waited for, and the memory
+// addGroup adds the values that only a group measures: CPU time of processes that were not waited for, and the memory
 // of all processes together.
 func addGroup(u *execution.Usage, g cgroup.Usage, version int) {
 	u.UserCPU += max(0, g.CPU-u.UserCPU-u.SysCPU)

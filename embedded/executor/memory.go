@@ -67,8 +67,8 @@ func (e *Attempt) refused(end ending) {
 const (
 	// watchAfter is how long a task runs before its memory is checked; shorter tasks cost nothing.
 	watchAfter = 100 * time.Millisecond
-	// watchShare limits the cpu time of the checks: each is followed by a pause of watchShare times its own cpu time,
-	// up to watchRest. Waiting for a cpu, which is common on a worker with busy tasks, does not count.
+	// watchShare limits the CPU time of the checks: each is followed by a pause of watchShare times its own CPU time,
+	// up to watchRest. Waiting for a CPU, which is common on a worker with busy tasks, does not count.
 	watchShare = 100
 	watchRest  = 2 * time.Second
 )
@@ -140,7 +140,7 @@ func (w *memoryWatch) look() {
 	}
 }
 
-// threadTime returns the cpu time that the thread has used.
+// threadTime returns the CPU time that the thread has used.
 func threadTime() time.Duration {
 	const thisThread = 1 // RUSAGE_THREAD
 	var used syscall.Rusage

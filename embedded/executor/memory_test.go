@@ -84,7 +84,7 @@ func TestTaskWithinItsMemory(t *testing.T) {
 }
 
 // A memory check that comes too late does not turn a task that has ended or was cancelled into a memory kill.
-func TestEndBeforeTheLook(t *testing.T) {
+func TestEndBeforeTheMemoryCheck(t *testing.T) {
 	t.Parallel()
 	x, err := New("w", "h", "")
 	if err != nil {

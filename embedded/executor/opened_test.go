@@ -37,7 +37,7 @@ func TestOpened(t *testing.T) {
 	}
 	o.rest()
 	if o.fd != unix.AT_FDCWD {
-		t.Error("what nobody uses stays open")
+		t.Error("an unused directory stays open")
 	}
 }
 

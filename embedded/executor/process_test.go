@@ -76,7 +76,7 @@ func (b *begun) gone(t *testing.T) {
 }
 
 // Stopping a task also kills its processes outside its process group.
-func TestStopKillsWhatLeftTheGroup(t *testing.T) {
+func TestStopKillsProcessesOutsideTheGroup(t *testing.T) {
 	t.Parallel()
 	b := begin(t, "trap '' TERM; setsid sh -c 'echo $$; exec sleep 1000' & wait", 0)
 	b.Stop(execution.Cancelled, "cancelled")
@@ -88,7 +88,7 @@ func TestStopKillsWhatLeftTheGroup(t *testing.T) {
 
 // A task that is asked to end has a grace period for cleaning up, and so have its processes outside its group.
 // Processes that do not catch the signal end immediately, and so do stopped ones.
-func TestEndLeavesTimeToTidyUp(t *testing.T) {
+func TestEndLeavesTimeToCleanUp(t *testing.T) {
 	t.Parallel()
 	const stray = `setsid sh -c 'trap "echo heard >&2; exit" TERM; echo $$; while :; do sleep 0.01; done' & `
 	for script, want := range map[string]struct {
@@ -119,7 +119,7 @@ func TestEndLeavesTimeToTidyUp(t *testing.T) {
 }
 
 // Processes that are left when a task has ended on request are killed.
-func TestEndKillsWhatIsLeft(t *testing.T) {
+func TestEndKillsLeftoverProcesses(t *testing.T) {
 	t.Parallel()
 	b := begin(t, `setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.01; done' & wait`, time.Hour)
 	b.End(execution.Cancelled, "cancelled")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Libraries start one thread for each cpu of the machine unless a variable limits them; on a worker full of tasks, this
+// Libraries start one thread for each CPU of the machine unless a variable limits them; on a worker full of tasks, this
 // gives the square of the right number.
 var (
 	// openMP are variables that default to OMP_NUM_THREADS, which comes first.
@@ -18,7 +18,7 @@ var (
 		"ROOT_MAX_THREADS"}
 )
 
-// threadsOf returns the variables that limit the threads of a task with the given cpus: one thread for each cpu, or
+// threadsOf returns the variables that limit the threads of a task with the given CPUs: one thread for each CPU, or
 // fewer if the worker's own environment sets fewer. A higher number, which may be meant for all tasks of the worker
 // together, is not passed on. Variables that the task sets itself are kept; if it sets OMP_NUM_THREADS, the other
 // OpenMP variables are not set.
@@ -44,7 +44,7 @@ func (x *Executor) threadsOf(cpus int, task []string) []string {
 	return all
 }
 
-// fewer returns the number of threads for a task with the given cpus; said is the value from the worker's environment.
+// fewer returns the number of threads for a task with the given CPUs; said is the value from the worker's environment.
 // OpenMP accepts a list with a number for each level of nesting; the first one counts here.
 func fewer(cpus int, said string) int {
 	first, _, _ := strings.Cut(said, ",")

@@ -80,7 +80,7 @@ func TestTracedTaskEnds(t *testing.T) {
 }
 
 // Where tracing is forbidden, as in some containers, a task runs untraced, and its result names the other source.
-func TestWhereNobodyMayTrace(t *testing.T) {
+func TestTracingForbidden(t *testing.T) {
 	t.Parallel()
 	const inside = "CORRAL_TEST_INSIDE"
 	if os.Getenv(inside) == "" { // the filter is permanent, so another process installs it

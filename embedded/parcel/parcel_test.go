@@ -12,8 +12,8 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/execution"
 )
 
-// TestParcelFromAnEnemy: a malicious parcel cannot harm the run's directory or files outside it.
-func TestParcelFromAnEnemy(t *testing.T) {
+// TestMaliciousParcel: a malicious parcel cannot harm the run's directory or files outside it.
+func TestMaliciousParcel(t *testing.T) {
 	t.Parallel()
 	task := execution.Task{ID: "t", Attempt: 1, Outputs: []string{"a/b"}}
 	done := func(items ...item) sentResult {
@@ -77,7 +77,7 @@ func newTrip(t *testing.T) trip {
 }
 
 // An output is not published once another worker has its job.
-func TestOutputOfWhoLostTheJobIsNotPublished(t *testing.T) {
+func TestOutputIsNotPublishedAfterTheJobIsLost(t *testing.T) {
 	t.Parallel()
 	p := newTrip(t)
 	job := execution.Job{Run: 7, Seq: 3, Dir: p.run, Tasks: []execution.Task{{ID: "t", Attempt: 1, Outputs: []string{"a", "b"}}}}

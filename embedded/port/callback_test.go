@@ -36,7 +36,7 @@ func TestCallsOfAnAttemptAreAnIntervalApart(t *testing.T) {
 }
 
 // A remote pilot must not name this machine's loopback addresses.
-func TestRemotePilotNamesNoLoopbackAddress(t *testing.T) {
+func TestRemotePilotMustNotNameLoopbackAddresses(t *testing.T) {
 	t.Parallel()
 	p := New(slog.New(slog.DiscardHandler), nil, nil)
 	here, there := net.Pipe()

@@ -101,15 +101,15 @@ func clip(argv []string) []string {
 	return argv
 }
 
-// Clocks of another process, by the kernel's encoding of its id. They measure the cpu time of its threads, including
-// ended ones: in both modes by sampling; in user mode by sampling; in both modes exactly.
+// Clocks of another process, by the kernel's encoding of its id. They measure the CPU time of its threads, including
+// ended ones: clockBoth samples both modes, clockUser samples user mode, and clockExact measures both modes exactly.
 const (
 	clockBoth  = 0
 	clockUser  = 1
 	clockExact = 2
 )
 
-// cpuTime returns the cpu time of a process. The sum is exact; its division into user and system time is based on
+// cpuTime returns the CPU time of a process. The sum is exact; its division into user and system time is based on
 // samples.
 func cpuTime(pid int) (user, sys time.Duration) {
 	clock := func(which int) time.Duration {

@@ -82,7 +82,7 @@ func TestBytesByFile(t *testing.T) {
 }
 
 // Bytes that other calls move are attributed too, or the calls are counted (F61).
-func TestOtherWays(t *testing.T) {
+func TestOtherCalls(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
@@ -215,7 +215,7 @@ func TestStopAndContinue(t *testing.T) {
 }
 
 // Processes that remain when a command has ended are killed on request, or when the context ends.
-func TestWhatIsLeft(t *testing.T) {
+func TestLeftoverProcesses(t *testing.T) {
 	t.Parallel()
 	c := shell("setsid sleep 1000 & exit 0")
 	c.Alone = true

@@ -87,7 +87,7 @@ func (x *tracer) run() (Result, error) {
 	}
 }
 
-// threadTime returns the cpu time that this thread has used.
+// threadTime returns the CPU time that this thread has used.
 func threadTime() time.Duration {
 	const thisThread = 1 // RUSAGE_THREAD
 	var used syscall.Rusage

@@ -12,7 +12,7 @@ import (
 
 // A peer behind a slow connection gets the whole message, however long that takes; a peer that reads nothing is given
 // up.
-func TestSlowIsNotGone(t *testing.T) {
+func TestSlowPeerIsNotGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		c := NewConn(ours)

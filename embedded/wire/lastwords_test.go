@@ -8,7 +8,7 @@ import (
 
 // A peer that leaves sends a message and closes. The message is received even if an answer to an earlier one finds the
 // connection closed; otherwise a worker that left properly would be missed until its lease expires.
-func TestLastWordsAreHeard(t *testing.T) {
+func TestLastMessageIsReceived(t *testing.T) {
 	t.Parallel()
 	for _, network := range []string{"unix", "tcp"} {
 		address := "127.0.0.1:0"

@@ -30,7 +30,7 @@ func job(seq int64, line string) execution.Job {
 	}}}
 }
 
-func TestCertificateThatIsNone(t *testing.T) {
+func TestInvalidCertificate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, certFile), []byte("junk"), 0o600); err != nil {

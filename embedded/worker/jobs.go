@@ -44,7 +44,7 @@ func (j *jobs) start() {
 }
 
 // vacate records that a running job only has to return files and no longer needs its place; it reports whether this is
-// allowed. The number of such jobs is limited to the worker's cpus, because their folders use disk space; a job that
+// allowed. The number of such jobs is limited to the worker's CPUs, because their folders use disk space; a job that
 // requested disk space may not vacate.
 func (j *jobs) vacate(k *work, cpus int) bool {
 	if j.vacated >= cpus || k.job.DiskMiB > 0 {

@@ -44,7 +44,7 @@ func TestVacatedPlaces(t *testing.T) {
 		t.Error("a place is not vacated after another job's files are back")
 	}
 	if len(j.held()) != 2 {
-		t.Errorf("the worker tells of %d jobs, want the one whose files are on their way and the one that waits", len(j.held()))
+		t.Errorf("the worker reports %d jobs, want the one whose files are on their way and the one that waits", len(j.held()))
 	}
 	j.over(next)
 	j.start()
@@ -55,7 +55,7 @@ func TestVacatedPlaces(t *testing.T) {
 }
 
 // A directory that was not seen counts as missed until it is seen.
-func TestMissedUntilItIsSeen(t *testing.T) {
+func TestDirectoryIsMissedUntilSeen(t *testing.T) {
 	var s sight
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, executor.DataDir), 0o700); err != nil {

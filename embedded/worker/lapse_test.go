@@ -43,7 +43,7 @@ func dialled(t *testing.T) *wire.Greeting {
 
 // A worker that was stopped for longer than its lease may get a new connection before it notices. The new lease does
 // not cover the old jobs, which other workers may already run.
-func TestNewLeaseIsNotForJobsOfTheOld(t *testing.T) {
+func TestNewLeaseDoesNotCoverOldJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, old := newWorker(t)
 		attach := func() {

@@ -37,7 +37,7 @@ func certificateCmd(ts *testscript.TestScript, args []string) {
 	}
 }
 
-var listensAt = regexp.MustCompile(`whoever has a token" address=127\.0\.0\.1:(\d+)`)
+var listensAt = regexp.MustCompile(`users with a token" address=127\.0\.0\.1:(\d+)`)
 
 // frontCmd stores the URL of the central corrald that was started last in $CENTRAL; its log has the port.
 func frontCmd(ts *testscript.TestScript) {

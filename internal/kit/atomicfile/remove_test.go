@@ -35,7 +35,7 @@ func asNobody(t *testing.T, fn func(dir string)) {
 	<-done
 }
 
-func TestRemoveAllRemovesWhatATaskMadeReadOnly(t *testing.T) {
+func TestRemoveAllRemovesReadOnlyDirectories(t *testing.T) {
 	t.Parallel()
 	asNobody(t, func(dir string) {
 		inner := filepath.Join(dir, "a/b/c")

@@ -25,7 +25,7 @@ import (
 type Parent struct {
 	root string // of the file system
 	mem  place  // hierarchy for peaks of memory; empty: none
-	cpu  place  // hierarchy for cpu time
+	cpu  place  // hierarchy for CPU time
 
 	mu   sync.Mutex // guards left
 	left []string   // directories of groups that could not be removed because they were not empty
@@ -100,7 +100,7 @@ func sweep(dir string) {
 	}
 }
 
-// Version returns the version of the groups that measure memory, or else cpu time.
+// Version returns the version of the groups that measure memory, or else CPU time.
 func (p *Parent) Version() int {
 	if p.mem.dir != "" {
 		return p.mem.version

@@ -66,7 +66,7 @@ func mounted(mounts, kind, controller, group string) (dir string, ok bool) {
 	return "", false
 }
 
-// cpuTime returns the cpu time of a group.
+// cpuTime returns the CPU time of a group.
 func (p place) cpuTime(dir string) time.Duration {
 	if p.version == 1 {
 		text, _ := os.ReadFile(filepath.Join(dir, "cpuacct.usage"))

@@ -53,7 +53,7 @@ func TestFaultsHappenAsPlanned(t *testing.T) {
 	}
 }
 
-func TestAnActionThatNobodyWaitsForIsGivenUp(t *testing.T) {
+func TestAbandonedActionIsGivenUp(t *testing.T) {
 	defer planned.Store(nil)
 	if err := Set("site.poll=timeout", slog.New(slog.NewTextHandler(io.Discard, nil))); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestAnActionThatNobodyWaitsForIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestPlansThatAreNone(t *testing.T) {
+func TestInvalidPlans(t *testing.T) {
 	for _, text := range []string{"site.poll", "site.poll=", "site.poll=nap", "nowhere=error", "site.poll=error@0",
 		"site.poll=error@1x", "site.poll=error@1x0", "site.poll=error@-1", "trace,,", "site.poll=error@1,2"} {
 		_, err := parse(text)

@@ -8,7 +8,7 @@ import (
 )
 
 // Items come out sorted, whatever was removed in between.
-func TestComesOutSorted(t *testing.T) {
+func TestItemsComeOutSorted(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h, left := Ordered[int](), []int(nil)
 		for range rapid.IntRange(0, 50).Draw(rt, "steps") {

@@ -37,7 +37,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 		}
 	}
 	if _, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); !errors.Is(err, syscall.ENXIO) {
-		t.Errorf("opening the pipe to write: %v, want that nobody reads", err)
+		t.Errorf("opening the pipe to write: %v, want an error because no process reads it", err)
 	}
 	if _, err := input.Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Open of what is not there = %v", err)
@@ -86,7 +86,7 @@ func TestLimit(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-func TestTheEndOfAContextEndsReading(t *testing.T) {
+func TestEndOfContextEndsReading(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	endless := input.Limit(ctx, zeros(func() { cancel(errStop) }), 1<<60)

@@ -63,12 +63,12 @@ func reaches(t *testing.T, from, to *Host) bool {
 	}()
 	address, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
-		t.Fatalf("nobody listens at %v: %v", to.Addr, err)
+		t.Fatalf("no program listens at %v: %v", to.Addr, err)
 	}
 	return from.Command(ctx, os.Args[0], "dial", strings.TrimSpace(address)).Run() == nil
 }
 
-func TestWhoReachesWhom(t *testing.T) {
+func TestReachability(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		topology               Topology

@@ -84,7 +84,7 @@ func TestMakeNamesTheGoItNeeds(t *testing.T) {
 }
 
 // A newer Go is accepted, and so is one that has fetched the required version; make help needs no Go.
-func TestMakeTakesOtherGo(t *testing.T) {
+func TestMakeAcceptsNewerGo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ answer, target string }{
 		{"echo go version go" + goOfModule(t) + " linux/amd64", "test"},
@@ -105,7 +105,7 @@ func TestMakeTakesOtherGo(t *testing.T) {
 }
 
 // scripts/fresh checks its requirements before it does anything, and stops if one is missing.
-func TestFreshSaysFirstWhatItNeeds(t *testing.T) {
+func TestFreshChecksRequirementsFirst(t *testing.T) {
 	t.Parallel()
 	top, err := programs.Root()
 	if err != nil {

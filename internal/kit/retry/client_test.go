@@ -29,7 +29,7 @@ func (g gone) RoundTrip(*http.Request) (*http.Response, error) {
 
 // A first request fails soon if there is no server, and immediately if there is not even a socket. A patient request
 // outlasts a restart, and fails after a minute without a server.
-func TestSilenceIsBorneByWhoWaits(t *testing.T) {
+func TestPatientRequestsOutlastSilence(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("connection refused")
 	for _, tt := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/retry"
 )
 
-func TestAPauseIsOverInTimeOrWithItsContext(t *testing.T) {
+func TestPauseEndsInTimeOrWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -13,7 +13,7 @@ import (
 )
 
 // A real shell must return every word unchanged after it was quoted, for programs or for people.
-func TestAShellReadsWhatWasWritten(t *testing.T) {
+func TestShellReadsQuotedWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var argvs [][]string
 		var script strings.Builder

@@ -1,6 +1,6 @@
 // Package condorworker is a pilot's worker that joins an HTCondor pool, with its supporting code.
 //
-// A worker is a condor_master and its descendants: a startd, which offers the worker's cpus and memory to the pool, and
+// A worker is a condor_master and its descendants: a startd, which offers the worker's CPUs and memory to the pool, and
 // a starter for each job that the pool sends. They are HTCondor's own programs, from a package that a setup job
 // installed, with a configuration that package condor writes. The worker process only starts the master, reads the
 // daemons' logs, and ends the daemons. The logs alone show whether the pool accepted the worker, refused it, or sent it

@@ -47,7 +47,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestWhatComesWithAJobIsBounded(t *testing.T) {
+func TestFilesOfAJobAreLimited(t *testing.T) {
 	t.Parallel()
 	for _, sandbox := range []string{"", "{", `[]`, `{"tag": 1}`, `{"tag": "` + strings.Repeat("t", maxSandbox) + `"}`} {
 		if _, err := config(slot(t, sandbox, time.Now()), 1, time.Now()); err == nil {

@@ -51,7 +51,7 @@ func FuzzSlot(f *testing.F) {
 	})
 }
 
-func TestSlotSaysWhereHomeIs(t *testing.T) {
+func TestSlotContainsHomeAddress(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ad")
 	ad := "CorralWorker = \"g/0\"\nCorralHome = \"unix:/w tls:h:1\"\nCorralHomeDigest = \"d\"\nCorralEnd = 1000\nGPUs = 1\n"

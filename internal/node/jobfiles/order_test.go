@@ -38,7 +38,7 @@ func TestOrderComesBack(t *testing.T) {
 	}
 }
 
-func TestReadOfNothing(t *testing.T) {
+func TestReadOfEmptyDirectory(t *testing.T) {
 	t.Parallel()
 	if o, err := Read(t.TempDir()); err == nil {
 		t.Errorf("Read of a folder without an order = %+v", o)

@@ -16,7 +16,7 @@ import (
 )
 
 // The token is a file of the same user, so permissions do not hide it; but no job gets it without searching for it.
-func TestCondorTokenIsNotHandedOut(t *testing.T) {
+func TestCondorTokenIsNotExposed(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	place := newCondorSite(t, s, nil)
@@ -84,7 +84,7 @@ func TestCondorTokenIsReadWhenAWorkerStarts(t *testing.T) {
 	r.report(0, corral.OutcomeRemoved, false)
 }
 
-func TestCondorJobThatNeedsLongerIsNotTaken(t *testing.T) {
+func TestCondorJobThatIsTooLongIsNotStarted(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	place := newCondorSite(t, s, nil)
@@ -102,7 +102,7 @@ func TestCondorJobThatNeedsLongerIsNotTaken(t *testing.T) {
 
 // Without control groups a job can allocate any amount of memory: it is put on hold when its measured memory exceeds
 // its slot.
-func TestCondorJobThatTakesTooMuchMemoryIsHeld(t *testing.T) {
+func TestCondorJobOverItsMemoryIsHeld(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	place := newCondorSite(t, s, nil)

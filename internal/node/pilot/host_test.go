@@ -16,7 +16,7 @@ import (
 //
 // It does not run in parallel with other tests: a host reaps every child of its process, and here these include the
 // pilots that other tests wait for.
-func TestHostIsHeardWhileItChecks(t *testing.T) {
+func TestHostSendsSignsOfLifeDuringChecks(t *testing.T) {
 	in, asks := io.Pipe()
 	words, out := io.Pipe()
 	defer asks.Close()

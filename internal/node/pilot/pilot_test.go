@@ -295,7 +295,7 @@ func TestPreemptedBySignalToAll(t *testing.T) {
 	r.report(4, corral.OutcomePreempted, false)
 }
 
-func TestPreemptedByWhoeverRemovesItsDirectory(t *testing.T) {
+func TestPreemptedByRemovalOfItsDirectory(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	r := newSite(t, s, nil).start()
@@ -364,7 +364,7 @@ func TestWorkerIsReplacedOnceItsOrphansAreGone(t *testing.T) {
 	}
 }
 
-func TestWorkerThatKeepsDyingIsGivenUp(t *testing.T) {
+func TestRepeatedlyDyingWorkerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.deaf = true

@@ -62,7 +62,7 @@ func TestProbeIsAttended(t *testing.T) {
 	}
 }
 
-func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestProbeRefusesUnknownRequests(t *testing.T) {
 	t.Parallel()
 	for request, want := range map[string]string{
 		"":                                   "reading the probe",

@@ -11,7 +11,7 @@ import (
 )
 
 // A host ends after its last word, even if no reader takes it, and even if an interrupted check has more to say.
-func TestHostsLastWord(t *testing.T) {
+func TestLastWordOfAHost(t *testing.T) {
 	t.Parallel()
 	last := Word{Left: attempt.LeftUnable, Error: "no route"}
 	in, open := io.Pipe()

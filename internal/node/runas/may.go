@@ -107,8 +107,8 @@ func (u User) owns(fd *os.File) (already bool, err error) {
 	}
 	_, err = fd.Readdirnames(1)
 	if empty := errors.Is(err, io.EOF); owner != os.Geteuid() || !empty {
-		return false, corral.Errorf(corral.Conflict, "%s does not belong to %s and is not empty: remove it if it is not "+
-			"used any more, or name another directory with the XDG variables", fd.Name(), u.Name)
+		return false, corral.Errorf(corral.Conflict, "%s does not belong to %s and is not empty: remove it if it is "+
+			"not used any more, or name another directory with the XDG variables", fd.Name(), u.Name)
 	}
 	return false, nil
 }

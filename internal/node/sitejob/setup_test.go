@@ -97,7 +97,7 @@ func orderFor(t *testing.T, p packages.Package, urls ...string) *jobfiles.Setup 
 }
 
 // A package with an invalid signature is refused by name, and no mirror is asked.
-func TestSetupRefusesWhatNobodyVouchesFor(t *testing.T) {
+func TestSetupRefusesInvalidSignatures(t *testing.T) {
 	t.Parallel()
 	asked := false
 	mirror := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))

@@ -46,7 +46,7 @@ func TestClaimAgain(t *testing.T) {
 }
 
 // Other users' files are not touched.
-func TestClaimNothingOfOthers(t *testing.T) {
+func TestClaimRefusesForeignFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "sbatch"), nil, 0o600); err != nil {

@@ -197,7 +197,7 @@ const killWait = 30 * time.Second
 
 // resources returns the resources that a job requests from a worker.
 func resources(sub *submission.Submission) corral.Resources {
-	// 0 means that no memory was requested: the job then gets a share of its worker's memory in proportion to its cpus.
+	// 0 means that no memory was requested: the job then gets a share of its worker's memory in proportion to its CPUs.
 	s := sub.Size
 	return corral.Resources{CPUs: s.CPUs, MemoryMiB: int(s.Total()), DiskMiB: int(sub.DiskMiB), GPUs: s.GPUs}
 }

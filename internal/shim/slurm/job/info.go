@@ -23,7 +23,7 @@ type Partition struct {
 type Node struct {
 	Name      string
 	CPUs      int
-	Busy      int // cpus
+	Busy      int // CPUs
 	MemoryMiB int64
 	GPUs      int
 	Leaving   bool // it accepts no more jobs

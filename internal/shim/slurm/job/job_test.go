@@ -23,7 +23,7 @@ type recorded struct {
 	at     time.Time
 }
 
-// A scene is what Slurm printed about some twenty jobs at one time, for many commands. The first two commands print
+// A scene contains the output of many Slurm commands about some twenty jobs at one time. The first two commands print
 // everything about the jobs.
 type scene struct {
 	commands []recorded
@@ -295,7 +295,7 @@ func TestFields(t *testing.T) {
 }
 
 // A width with a minus aligns the text to the left, both in sacctmgr's and in sacct's tables.
-func TestUsersToTheLeft(t *testing.T) {
+func TestLeftAlignedUsers(t *testing.T) {
 	words := []string{"list", "user", "format=user%-6,account%4"}
 	got, err := job.Users(words, []job.Association{{User: "ann", Account: "physics"}})
 	if want := "User   Acc+ \n------ ---- \nann    phy+ \n"; got != want || err != nil {

@@ -178,7 +178,7 @@ func (r *row) where() string {
 	return r.Node
 }
 
-// memory returns the minimum memory as requested: for the job, or for each cpu.
+// memory returns the minimum memory as requested: for the job, or for each CPU.
 func (r *row) memory() string {
 	if r.Spec.Size.MemoryMiB == 0 {
 		return "0"

@@ -177,7 +177,7 @@ func TestDirectives(t *testing.T) {
 	}
 	for _, bad := range []string{"", " \n", "no script\n", "#!/bin/sh\na\x00b", "#!/bin/sh\r\n"} {
 		if notation.CheckScript(bad) == nil {
-			t.Errorf("%q is no script", bad)
+			t.Errorf("%q is not a script", bad)
 		}
 	}
 }

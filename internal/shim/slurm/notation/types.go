@@ -55,11 +55,11 @@ type Export struct {
 
 // A Size is a job's resources on a worker, as requested by its user. It is stored with the job as JSON.
 type Size struct {
-	CPUs        int   `json:"cpus"`                  // of the whole job: tasks × cpus per task
+	CPUs        int   `json:"cpus"`                  // of the whole job: tasks × CPUs per task
 	Tasks       int   `json:"tasks"`                 // --ntasks, all on one worker
 	CPUsPerTask int   `json:"cpus_per_task"`         // 0: not given
-	MemoryMiB   int64 `json:"memory_mib"`            // of the job, or of each cpu; 0: not given
-	MemoryEach  bool  `json:"memory_each,omitempty"` // MemoryMiB is per cpu
+	MemoryMiB   int64 `json:"memory_mib"`            // of the job, or of each CPU; 0: not given
+	MemoryEach  bool  `json:"memory_each,omitempty"` // MemoryMiB is per CPU
 	GPUs        int   `json:"gpus,omitempty"`        // of the whole job, of any kind
 }
 

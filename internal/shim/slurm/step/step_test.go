@@ -85,7 +85,7 @@ func run(t *testing.T, o Order, env ...string) ran {
 	return ran{o.Place.Directory, words.String(), cmd.ProcessState}
 }
 
-func TestJobHasWhatSlurmGivesIt(t *testing.T) {
+func TestJobEnvironmentIsSlurms(t *testing.T) {
 	t.Parallel()
 	o := order(t, `printf '%s\n' "$SLURM_JOB_ID $SLURM_JOB_NAME $SLURM_CPUS_ON_NODE $MINE ${WORKERS-none} $PATH $1"; umask; pwd; ulimit -n`)
 	o.Script.Args = []string{"one two"}

@@ -18,7 +18,7 @@ type draft struct {
 	wrap          *string  // nil: there is a script
 	export        string   // argument of --export
 	memories      []string // the memory options given, the latest last: "mem" (the job), "cpu" or "gpu"
-	perGPU        int      // cpus per gpu
+	perGPU        int      // CPUs per GPU
 	perNode       int      // tasks per node
 	minCPUs       int
 	gpuTasks      int // gpus per task
@@ -52,7 +52,7 @@ func count(field func(*draft) *int) func(*draft, string) error {
 	}
 }
 
-// positive parses a number of cpus, tasks or nodes, which must be at least one.
+// positive parses a number of CPUs, tasks or nodes, which must be at least one.
 func positive(value string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(value))
 	if err != nil || n < 1 || n > math.MaxInt32 {
