@@ -86,7 +86,7 @@ func TestReadCSVRefuses(t *testing.T) {
 	}
 }
 
-// What is written reads as the same, and is written the same again.
+// What is written reads as the same profile, and is written the same again.
 func TestFilesRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,7 +98,8 @@ func TestFilesRoundTrip(t *testing.T) {
 	})
 }
 
-// Squares of the least values are no normal numbers any more: their sd has few right digits, and is read all the same.
+// Squares of the smallest values are no longer normal numbers: their sd has few correct digits, but is read
+// nevertheless.
 func TestLeastValuesRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, v := range [][]float64{
@@ -183,7 +184,7 @@ func FuzzReadJSON(f *testing.F) {
 	})
 }
 
-// checkReadable uses a profile that was read: nothing that it then gives is out of range.
+// checkReadable uses a profile that was read, and checks that none of its results is out of range.
 func checkReadable(t *testing.T, p *profile.Profile) {
 	var table, whole bytes.Buffer
 	if _, err := writeAndRead(p, &whole, (*profile.Profile).WriteJSON, profile.ReadJSON); err != nil {
