@@ -110,11 +110,11 @@ func TestReadRefuses(t *testing.T) {
 	line, _ := some(process(0, 10, 1)).Line()
 	good := string(line)
 	for _, c := range []struct{ name, text, want string }{
-		{"another version", strings.Replace(good, `{"corral_trace":1`, `{"corral_trace":2`, 1), "f:1: version 2"},
-		{"an unknown field", strings.Replace(good, `"mode"`, `"mood":"","mode"`, 1), "f:1: it is not a trace"},
+		{"another version", strings.Replace(good, `{"corral_trace":1`, `{"corral_trace":2`, 1), "f:1: the version of the trace must be 1, not 2"},
+		{"an unknown field", strings.Replace(good, `"mode"`, `"mood":"","mode"`, 1), "f:1: the line is not a trace"},
 		{"another mode", strings.Replace(good, `"mode":"io"`, `"mode":"all"`, 1), "f:1: mode"},
-		{"two on a line", strings.TrimSpace(good) + good, "f:1: there is more"},
-		{"one that was cut off", good + "\n" + good[:50], "f:3: it is not a trace"},
+		{"two on a line", strings.TrimSpace(good) + good, "f:1: there is text after the end"},
+		{"one that was cut off", good + "\n" + good[:50], "f:3: the line is not a trace"},
 		{"negative bytes", strings.Replace(good, `"peak_bytes":1`, `"peak_bytes":-1`, 1), "f:1: process 0"},
 		{"too many bytes", strings.Replace(good, `"written_bytes":5`, `"written_bytes":9999999999999999`, 1), `f:1: kind "file"`},
 		{"an end before the start", strings.Replace(good, `"end_ns":10000000000`, `"end_ns":-1`, 1), "f:1: process 0"},
