@@ -74,7 +74,8 @@ func (p *Parts) split(deepest int) error {
 		}
 		switch around := &p.All[at]; {
 		case s.End > around.End:
-			return p.refuse(s.First, "subworkflows %q and %q, which overlap without being nested", around.Sub.Name, s.Name)
+			return p.refuse(s.First, "subworkflows %q and %q, which overlap without being nested", around.Sub.Name,
+				s.Name)
 		case around.Depth == deepest-1:
 			return p.refuse(s.First, "workflows nested more than %d levels deep", deepest)
 		}
