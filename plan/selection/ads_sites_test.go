@@ -14,20 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
 	"github.com/corral-pilot/corral/plan/selection"
 )
-
-// release returns the release of a real HTCondor, which scripts/htcondor has set up.
-func release(t *testing.T) string {
-	t.Helper()
-	cmd := exec.Command("../../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal("scripts/htcondor: ", err)
-	}
-	return strings.TrimSpace(string(out))
-}
 
 // drawn generates capabilities and requirements with few types, attributes and values, so that many match and many do
 // not.
@@ -92,7 +81,11 @@ func TestHTCondorAgrees(t *testing.T) {
 	if err := os.WriteFile(name, file.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(release(t), "bin", "condor_status"), "-ads", name, "-af", "Name", "Wanted", "Affinity")
+	release, err := programs.HTCondor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(release, "bin", "condor_status"), "-ads", name, "-af", "Name", "Wanted", "Affinity")
 	cmd.Env = append(os.Environ(), "CONDOR_CONFIG=/dev/null")
 	out, err := cmd.Output()
 	if err != nil {

@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"cmp"
 	"path"
-	"slices"
 	"time"
 
 	"github.com/corral-pilot/corral"
@@ -98,37 +96,6 @@ func (t *Trace) WorkOn(some func(Held) bool) float64 {
 		}
 	}
 	return sum
-}
-
-// Waste returns the share of the held core-hours that was not work; 0 if nothing was held.
-func (t *Trace) Waste() float64 {
-	held := t.CoreHours()
-	if held == 0 {
-		return 0
-	}
-	return 1 - t.Work()/held
-}
-
-// Peak returns the maximum number of cpus held at once.
-func (t *Trace) Peak() int {
-	type change struct {
-		at   time.Duration
-		cpus int
-	}
-	var changes []change
-	for _, h := range t.Pilots {
-		if h.For() > 0 {
-			n := h.Hosts * h.CPUs
-			changes = append(changes, change{h.Start, n}, change{h.End, -n})
-		}
-	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), a.cpus-b.cpus) })
-	now, most := 0, 0
-	for _, c := range changes {
-		now += c.cpus
-		most = max(most, now)
-	}
-	return most
 }
 
 // Tasks returns the number of tasks in each final state.

@@ -45,41 +45,6 @@ func NewFrontier(g *Graph) *Frontier {
 	return f
 }
 
-// ResumeFrontier resumes an execution in which the nodes in done succeeded and those in failed failed permanently, each
-// in any order. It returns an error that names the node if this is impossible: a node is in both lists, does not exist,
-// or has a parent that is not done.
-func ResumeFrontier(g *Graph, done, failed []int) (*Frontier, error) {
-	f := NewFrontier(g)
-	was := make(map[int]State, len(done)+len(failed))
-	for _, i := range done {
-		was[i] = Done
-	}
-	for _, i := range failed {
-		if was[i] == Done {
-			return nil, fmt.Errorf("resume: node %d is both done and failed", i)
-		}
-		was[i] = Failed
-	}
-	for i, s := range was {
-		if i < 0 || i >= g.Len() {
-			return nil, fmt.Errorf("resume: node %d is %s in a graph of %d nodes", i, s, g.Len())
-		}
-	}
-	for _, i := range g.Order() {
-		s, told := was[i]
-		if told && f.state[i] != Ready {
-			return nil, fmt.Errorf("resume: node %d is %s, but not all of its parents are done", i, s)
-		}
-		switch s {
-		case Done:
-			f.Finish(i)
-		case Failed:
-			f.Fail(i)
-		}
-	}
-	return f, nil
-}
-
 // Grow adds the nodes by which the graph has grown. They have no edges, and are ready.
 func (f *Frontier) Grow() {
 	for range f.g.Len() - len(f.state) {

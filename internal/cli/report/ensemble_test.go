@@ -12,13 +12,13 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// The page of an ensemble says what it has held and used, and how each workflow stands; names in it are only text.
+// The page of an ensemble shows the held and used cpus, and the state of each workflow; names in it are only text.
 func TestOfEnsemble(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC)
 	at := func(s int) time.Time { return began.Add(time.Duration(s) * time.Second) }
 	f := report.EnsembleFacts{
-		Ensemble: record.Ensemble{ID: 3, Name: "<night>", State: record.Ended, Reason: "its deadline is over", CreatedAt: began,
+		Ensemble: record.Ensemble{ID: 3, Name: "<night>", State: record.Ended, Reason: "its deadline has passed", CreatedAt: began,
 			EndedAt: at(61), Goal: record.Goal{Budget: "0.02ch", Deadline: corral.Seconds(time.Minute)},
 			Progress: record.Progress{Spent: "0.018ch", Members: []record.Member{
 				{Workflow: "a", Tasks: 1, Standing: record.Completed, Run: 7},

@@ -111,7 +111,7 @@ func (w *writer) node(out *bufio.Writer, i int) error {
 			_, _ = out.WriteString("VARS " + node)
 			begun = true
 		}
-		fmt.Fprintf(out, ` %s="%s"`, set.Macro(), strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(set.Value))
+		fmt.Fprintf(out, ` %s="%s"`, set.macro(), strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(set.Value))
 	}
 	if begun {
 		_ = out.WriteByte('\n')

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/corral-pilot/corral/internal/kit/programs"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/corral-pilot/corral"
@@ -34,13 +36,11 @@ type tools struct{ release, folder string }
 // newTools copies DAGs into a folder of the tools' user, which is not root.
 func newTools(t *testing.T, from string) tools {
 	t.Helper()
-	cmd := exec.Command("../../../scripts/htcondor")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	release, err := programs.HTCondor()
 	if err != nil {
-		t.Fatal("scripts/htcondor:", err)
+		t.Fatal(err)
 	}
-	c := tools{release: string(bytes.TrimSpace(out))}
+	c := tools{release: release}
 	if c.folder, err = os.MkdirTemp("/var/tmp", "dagman-test-"); err != nil { // its user cannot access t.TempDir
 		t.Fatal(err)
 	}

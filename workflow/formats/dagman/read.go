@@ -12,7 +12,6 @@ import (
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/internal/kit/input"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/dagman/job"
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
@@ -36,7 +35,7 @@ func Read(ctx context.Context, text io.Reader, name string, opts workflow.Option
 		parsed:     make(map[string]*submit.Description),
 		warned:     make(map[string]bool),
 	}
-	r.jobs = job.NewRecord(r.warnOnce)
+	r.jobs = newJobRecord(r.warnOnce)
 	r.files.stack = []string{path.Base(name)}
 	lines := submit.NewLines(&counted{r.files, text}, name, r.files.line)
 	err := r.read(lines)
@@ -87,7 +86,7 @@ type reader struct {
 	files   *files
 	wf      *workflow.Workflow
 	builder *workflow.Builder
-	jobs    *job.Record // of the whole workflow
+	jobs    *jobRecord // of the whole workflow
 
 	nodes    []node
 	edges    [][2]int32 // between nodes

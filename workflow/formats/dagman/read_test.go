@@ -339,7 +339,7 @@ func TestReadRefuses(t *testing.T) {
 		"JOB A queue": "d/queue:3: queue … matching is not supported, because it depends on the contents of the folder: " +
 			"name the files with queue … in or queue … from",
 		"JOB A junk":  `d/junk:3: "what" is not a command of a submit description: use NAME = VALUE or queue`,
-		"JOB A quote": `d/quote:3: node "A": arguments: a double quote without a backslash stands in the middle`,
+		"JOB A quote": `d/quote:3: node "A": arguments: a double quote in the middle has no backslash`,
 		"JOB A if":    "d/if:2: an if has no endif",
 		"JOB A none":  `d/w.dag:1: node "A": its submit description queues no jobs`,
 		"JOB A cpus":  `d/cpus:2: node "A": request_cpus is -1, want 1 to 65536`,

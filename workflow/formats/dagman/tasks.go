@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/dagman/job"
 	"github.com/corral-pilot/corral/workflow/formats/dagman/submit"
 )
 
@@ -72,7 +71,7 @@ func (r *reader) addTasksOf(n *node, number int) error {
 	}
 	var tasks []workflow.Task
 	err = d.Each(given, func(j *submit.Job) error {
-		t, err := r.jobs.Task(job.Node{Name: n.name, Dir: n.dir}, j)
+		t, err := r.jobs.task(jobNode{Name: n.name, Dir: n.dir}, j)
 		tasks = append(tasks, t)
 		return err
 	})

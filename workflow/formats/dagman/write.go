@@ -8,7 +8,6 @@ import (
 
 	"github.com/corral-pilot/corral"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/dagman/job"
 )
 
 // Write writes a workflow as a .dag with submit descriptions, one for each transformation, and a .dag for each sub-DAG,
@@ -54,8 +53,8 @@ type writer struct {
 // A shape is the submit description for tasks of one transformation with the same commands.
 type shape struct {
 	file     string
-	settings []job.Setting // of the first of the tasks
-	varies   []bool        // whether another task has a different value
+	settings []setting // of the first of the tasks
+	varies   []bool    // whether another task has a different value
 }
 
 // refuse returns an error about task i.
@@ -65,8 +64,8 @@ func (w *writer) refuse(i int, format string, args ...any) error {
 }
 
 // settings returns the settings of task i.
-func (w *writer) settings(i int) ([]job.Setting, error) {
-	settings, err := job.Settings(&w.wf.Tasks[i], w.parts[w.in[i]].prefix+w.nodes[i])
+func (w *writer) settings(i int) ([]setting, error) {
+	settings, err := settingsOf(&w.wf.Tasks[i], w.parts[w.in[i]].prefix+w.nodes[i])
 	if err != nil {
 		return nil, w.refuse(i, "%w", err)
 	}
@@ -95,7 +94,7 @@ func (w *writer) measure() error {
 	return nil
 }
 
-func shapeOf(t *workflow.Task, settings []job.Setting) string {
+func shapeOf(t *workflow.Task, settings []setting) string {
 	key := t.Name
 	for _, s := range settings {
 		key += "\x00" + s.Command
@@ -110,7 +109,7 @@ func (w *writer) descriptions() error {
 			for k, set := range s.settings {
 				value := set.Value
 				if s.varies[k] {
-					value = "$(" + set.Macro() + ")"
+					value = "$(" + set.macro() + ")"
 				}
 				fmt.Fprintf(out, "%s = %s\n", set.Command, value)
 			}
