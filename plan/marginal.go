@@ -34,8 +34,8 @@ func Marginals(front []Point) []Marginal {
 		now := Marginal{Point: points[i+1], Saved: corral.Seconds(m.Saved), SpeedUp: m.SpeedUp, Linear: m.Linear,
 			Extra: cost.Amount{Money: m.Extra, Unit: points[i+1].Cost.Unit}}
 		if m.SpeedUp < m.Linear {
-			now.Warning = fmt.Sprintf("%d cpus are only %.2f times as fast as %d, less than the linear %.2f times: they cost "+
-				"%s more", now.PeakCPUs, now.SpeedUp, points[i].PeakCPUs, now.Linear, now.Extra)
+			now.Warning = fmt.Sprintf("%d cpus are only %.2f times as fast as %d, less than the linear %.2f times: "+
+				"they cost %s more", now.PeakCPUs, now.SpeedUp, points[i].PeakCPUs, now.Linear, now.Extra)
 		}
 		if rate := m.Rate(); !math.IsInf(rate, 1) {
 			now.Rate = &rate

@@ -42,7 +42,8 @@ func (p *Plan) Detach(to io.Writer) error {
 func (p *Plan) Attach(lines io.Reader) error {
 	schedule, found, err := ReadSchedule(lines)
 	if err == nil && (p.Apart == nil || found != *p.Apart) {
-		err = corral.ErrorAt(corral.Invalid, "schedule", "it does not belong to the plan: its digest is %s", found.Digest)
+		err = corral.ErrorAt(corral.Invalid, "schedule", "it does not belong to the plan: its digest is %s",
+			found.Digest)
 	}
 	if err == nil {
 		p.Schedule = schedule

@@ -114,13 +114,13 @@ func TestBuilderRefuses(t *testing.T) {
 		"g:1: the workflow has more than 3 tasks": {
 			a, b, task("c", at("f", 3)), task("d", at("g", 1)),
 		},
-		`g:1: file "x" is written by two tasks, a and c; the workflow can be planned, but not run (and 1 more like it)`: {
+		`g:1: file "x" is written by two tasks, a and c; the workflow can be planned but not run (and 1 more like it)`: {
 			a, task("c", at("g", 1), "y", "x"), task("d", at("g", 2), "y"),
 		},
 		"f:7: the file has no id": {
 			a, file("", 1, at("f", 7)),
 		},
-		`f:8: file "x" is listed twice, with 1 and 2 bytes`: {
+		`f:8: file "x" is listed with two sizes, 1 and 2 bytes`: {
 			a, file("x", 1, at("f", 7)), file("x", 2, at("f", 8)),
 		},
 		`f:8: task "a": its parent "z" does not exist`: {
@@ -136,10 +136,10 @@ func TestBuilderRefuses(t *testing.T) {
 			a, b, edge("b", "b", at("f", 8)),
 		},
 		`g:2: task "d" reads "y", which is written only by a task that comes after it, task "c"; ` +
-			`the workflow can be planned, but not run`: {
+			`the workflow can be planned but not run`: {
 			edge("d", "c", at("g", 1)), task("c", at("g", 0), "y"), reads("d", "y", at("g", 2)),
 		},
-		`g:2: task "c" reads "x", which task "a" writes, but does not come after it; it is made its child`: {
+		`g:2: task "c" reads "x", which task "a" writes, but does not come after it; it becomes its child`: {
 			a, reads("c", "x", at("g", 2)),
 		},
 	} {
@@ -189,7 +189,7 @@ func TestBuilderOrdersSeveralWriters(t *testing.T) {
 		if err != nil || wf.Graph.Edges() != tc.edges || len(b.Warnings) != tc.warnings {
 			t.Errorf("%s: %v, %v, want %d edges and %d warnings", tc.name, err, b.Warnings, tc.edges, tc.warnings)
 		}
-		says := `task "c" reads "x", which task "b" writes, but does not come after it; it is made its child`
+		says := `task "c" reads "x", which task "b" writes, but does not come after it; it becomes its child`
 		if tc.name == "before the first" && (len(b.Warnings) < 2 || b.Warnings[1].Message != says) {
 			t.Errorf("%s: %v, want: %s", tc.name, b.Warnings, says)
 		}
@@ -220,7 +220,7 @@ func TestBuilderKeepsTheOrderThatFilesContradict(t *testing.T) {
 			t.Errorf("%s: Build = %v, want %d edges", c.name, err, c.edges)
 			continue
 		}
-		said := c.says + "; the workflow can be planned, but not run"
+		said := c.says + "; the workflow can be planned but not run"
 		if !slices.ContainsFunc(warnings, func(w workflow.Warning) bool { return w.String() == said }) {
 			t.Errorf("%s: warnings %v, want %s", c.name, warnings, said)
 		}
@@ -248,7 +248,7 @@ func TestBuilderCutsWhatIsLong(t *testing.T) {
 	wf := &workflow.Workflow{Name: strings.Repeat("ä", 100_000)}
 	warnings, err := build(wf, workflow.Options{}, task("a", at("f", 1)))
 	if err != nil || wf.Name != strings.Repeat("ä", 200) || len(warnings) != 1 ||
-		warnings[0].String() != "end: the name of the workflow has 100000 characters; it is cut after 200" {
+		warnings[0].String() != "end: the name of the workflow has 100000 characters; it is shortened to 200" {
 		t.Errorf("Build = %v, a name of %d bytes, warnings %v", err, len(wf.Name), warnings)
 	}
 	long := strings.Repeat("ä", 100_000)

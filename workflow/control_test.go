@@ -44,15 +44,15 @@ func TestSchedulable(t *testing.T) {
 		{"a limit", limited(1), ""},
 		{"a category without a limit", controls(&workflow.Control{Category: "c"}, nil), ""},
 		{"a subworkflow", within(workflow.Control{Pre: script("", "x"), Priority: 1}), ""},
-		{"a limit of 0", limited(0), `task "a": of its category "c" none may run: give the category a limit of at least 1`},
+		{"a limit of 0", limited(0), `task "a": its category "c" has a limit of 0: set a limit of at least 1`},
 		{"a final task with a child", controls(&workflow.Control{Final: true}, nil),
-			`task "a": it is a final task, to run after all others, and has children`},
+			`task "a": it is a final task, which runs after all others, but has children`},
 		{"a script without a name", controls(nil, &workflow.Control{Post: script("")}), `task "b": its POST script has no name`},
 		{"a script elsewhere", controls(nil, &workflow.Control{Pre: script("../up", "x")}),
-			`task "b": its PRE script is to run in "../up", which is outside the run's directory`},
+			`task "b": its PRE script runs in "../up", which is outside the run's directory`},
 		{"a subworkflow's script", within(workflow.Control{Pre: script("/", "x")}),
-			`subworkflow "s": its PRE script is to run in "/", which is outside the run's directory`},
-		{"other names", named, `task "a": it knows file "d/x" as "x", and a run gives it files under their own names only`},
+			`subworkflow "s": its PRE script runs in "/", which is outside the run's directory`},
+		{"other names", named, `task "a": it uses file "d/x" under the name "x", but a run provides files only under their own names`},
 	} {
 		err := c.wf.Schedulable()
 		if c.want == "" {

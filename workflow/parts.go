@@ -31,7 +31,8 @@ type Part struct {
 	firsts, lasts int // numbers of its tasks without a parent in it, and without a child
 }
 
-// A PartError is the reason why a workflow cannot be divided into parts, with a task as an example.
+// A PartError is the reason why a workflow cannot be divided into parts, with a task as an example. Reason names what
+// the parts cannot express, such as "an order after task …".
 type PartError struct {
 	Task   int
 	Reason string
@@ -73,9 +74,10 @@ func (p *Parts) split(deepest int) error {
 		}
 		switch around := &p.All[at]; {
 		case s.End > around.End:
-			return p.refuse(s.First, "subworkflows %q and %q overlap without being nested", around.Sub.Name, s.Name)
+			return p.refuse(s.First, "subworkflows %q and %q, which overlap without being nested", around.Sub.Name,
+				s.Name)
 		case around.Depth == deepest-1:
-			return p.refuse(s.First, "workflows are nested more than %d levels deep", deepest)
+			return p.refuse(s.First, "workflows nested more than %d levels deep", deepest)
 		}
 		p.All = append(p.All, Part{First: s.First, End: s.End, Outer: at, Depth: p.All[at].Depth + 1, Sub: s})
 		at = len(p.All) - 1
@@ -199,7 +201,7 @@ func (p *Parts) eachAcross(fits func(before, i, x, y int) bool) error {
 			if y >= 0 {
 				part = ^x
 			}
-			return p.refuse(i, "the order after task %q does not apply to all of subworkflow %q",
+			return p.refuse(i, "an order after task %q that does not apply to all of subworkflow %q",
 				p.wf.Tasks[before].ID, p.All[part].Sub.Name)
 		}
 	}

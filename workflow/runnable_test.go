@@ -42,10 +42,10 @@ func TestRunnable(t *testing.T) {
 		`file "/etc/passwd" is outside the run's directory`:                                           in("/etc/passwd"),
 		`file "d/../../x" is outside the run's directory`:                                             out("d/../../x"),
 		`file "" is outside the run's directory`:                                                      out(""),
-		`file "." is not written in its shortest form, "."`:                                           out("."),
-		`file "./x" is not written in its shortest form, "x"`:                                         out("./x"),
-		`file "record.json" has the name of the record that a worker leaves`:                          out("record.json"),
-		`file "x/y/z" is below "x", which is a file too`:                                              {Argv: argv, Inputs: []string{"x/y/z"}, Outputs: x},
+		`file "." must be written in its shortest form, "."`:                                           out("."),
+		`file "./x" must be written in its shortest form, "x"`:                                         out("./x"),
+		`file "record.json" has the name of the record that a worker writes`:                          out("record.json"),
+		`file "x/y/z" is below "x", which is also a file`:                                              {Argv: argv, Inputs: []string{"x/y/z"}, Outputs: x},
 		`its stdin "x" is not among its input files`:                                                  {Argv: argv, Streams: workflow.Streams{Stdin: "x"}},
 		`its output stream would overwrite its input file "x"`:                                        {Argv: argv, Inputs: x, Streams: workflow.Streams{Stdout: "x"}},
 		`its output stream would overwrite its input file "stderr"`:                                   in("stderr"),
@@ -78,7 +78,7 @@ func TestRunnableRefusesTwoWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err, warnings)
 	}
-	const want = `f:2: task "b": file "x" is written by task "a", too`
+	const want = `f:2: task "b": file "x" is also written by task "a"`
 	if err := wf.Runnable(); corral.KindOf(err) != corral.Invalid || err.Error() != want {
 		t.Errorf("Runnable = %v, want %s", err, want)
 	}

@@ -134,7 +134,8 @@ func Marginals(steps []Step) ([]Marginal, error) {
 	var all []Marginal
 	for i, now := range steps {
 		if now.Nodes < 1 || i > 0 && now.Nodes <= steps[i-1].Nodes {
-			return nil, corral.Errorf(corral.Invalid, "step %d: the number of nodes must be positive and ascend, got %d", i+1, now.Nodes)
+			return nil, corral.Errorf(corral.Invalid, "step %d: the number of nodes must be positive and ascend, got "+
+				"%d", i+1, now.Nodes)
 		}
 		if i > 0 {
 			all = append(all, marginal(steps[i-1], now))

@@ -50,7 +50,7 @@ func TestParseAmount(t *testing.T) {
 		"1,5EUR": "decimal",
 		"NaNUSD": "decimal",
 
-		"1.0000001USD":                   "digits",
+		"1.0000001USD":                   "decimal places",
 		"9223372036854.775808USD":        "too large",
 		strings.Repeat("9", 1000) + "ch": "too large",
 	} {
@@ -245,13 +245,13 @@ func TestReadPricesRefuses(t *testing.T) {
 		"":                                              "p.csv: the file is empty",
 		"a,b,c,d,e\n":                                   "p.csv:1: the first line is not",
 		pricesHeader + "a,b\n":                          "p.csv:2: the number of fields is not 5",
-		pricesHeader + ",vm,1,USD,GB\n":                 "p.csv:2: \"\" is not a name",
+		pricesHeader + ",vm,1,USD,GB\n":                 "p.csv:2: \"\" must be a name",
 		pricesHeader + "a,vm,-1,USD,GB\n":               "p.csv:2: \"-1\" is negative",
 		pricesHeader + "a,vm,1,usd,GB\n":                "p.csv:2: unit \"usd\"",
-		pricesHeader + "a,vm,1,USD,kB\n":                "p.csv:2: \"kB\" is none of",
-		pricesHeader + "a,s3-put,1,USD,GB\n":            "p.csv:2: the price of s3-put is per GB, want 1000-requests",
-		pricesHeader + "a,vm,1,USD,GB\na,vm,1,USD,GB\n": "p.csv:3: list a has a second price of vm",
-		pricesHeader + "a,vm,1,USD,GB\na,x,1,EUR,GB\n":  "p.csv:3: list a has prices in USD and in EUR",
+		pricesHeader + "a,vm,1,USD,kB\n":                "p.csv:2: \"kB\" must be one of",
+		pricesHeader + "a,s3-put,1,USD,GB\n":            "p.csv:2: the price of s3-put must be per 1000-requests, not per GB",
+		pricesHeader + "a,vm,1,USD,GB\na,vm,1,USD,GB\n": "p.csv:3: list a has a second price for vm",
+		pricesHeader + "a,vm,1,USD,GB\na,x,1,EUR,GB\n":  "p.csv:3: list a mixes prices in USD and EUR",
 		pricesHeader + strings.Repeat("x", 5<<20):       "p.csv: longer than 4 MiB",
 	} {
 		_, err := cost.ReadPrices(strings.NewReader(text), "p.csv")
@@ -358,8 +358,8 @@ func TestMarginals(t *testing.T) {
 		warning string
 	}{
 		{math.Inf(1), ""},
-		{3600, "4 nodes are 1.67 times as fast as 2, which is less than 2.00 times: the cost rises by 2.00"},
-		{0, "8 nodes are 1.00 times as fast as 4, which is less than 2.00 times"},
+		{3600, "4 nodes are only 1.67 times as fast as 2, less than the linear 2.00 times: the cost rises by 2.00"},
+		{0, "8 nodes are only 1.00 times as fast as 4, less than the linear 2.00 times"},
 		{math.Inf(1), ""},
 	} {
 		if got[i].Rate() != want.rate || got[i].Warning != want.warning {

@@ -55,10 +55,10 @@ func TestReserve(t *testing.T) {
 		says   string
 	}{
 		{2, 4 * ch, "", ""},
-		{2, 5 * ch, corral.Conflict, "plan 2 needs 5ch, and 4ch of 10ch is left: 0ch is spent, and 6ch promised to other plans"},
+		{2, 5 * ch, corral.Conflict, "plan 2 needs 5ch, but only 4ch of 10ch is left: 0ch is spent and 6ch is reserved for other plans"},
 		{2, 11 * ch, corral.Unsatisfiable, "raise the allocation, or plan for less"},
 		{1, 4 * ch, "", ""},
-		{1, 5 * ch, corral.Unsatisfiable, "4ch of 10ch is left: 0ch is spent, and 0ch promised to other plans"},
+		{1, 5 * ch, corral.Unsatisfiable, "only 4ch of 10ch is left: 0ch is spent and 0ch is reserved for other plans"},
 		{1, 0, "", ""},
 		{2, -1, corral.Invalid, "-0.000001ch: it is negative"},
 	} {

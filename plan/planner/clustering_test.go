@@ -37,7 +37,7 @@ func TestTasksAreClusteredWhereHopsCount(t *testing.T) {
 		if got := pl.Clustering.Kind != clustering.None; got != tt.clustered {
 			t.Errorf("tasks of %s, a hop of %s: %s", tt.runtime, tt.hop, pl.Clustering)
 		}
-		said := slices.ContainsFunc(pl.Reasons, func(r string) bool { return strings.Contains(r, "one by one they would") })
+		said := slices.ContainsFunc(pl.Reasons, func(r string) bool { return strings.Contains(r, "as separate jobs they would") })
 		if said != tt.clustered {
 			t.Errorf("%s, because %q", pl.Clustering, pl.Reasons)
 		}

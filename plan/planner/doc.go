@@ -6,10 +6,10 @@
 //
 //	planner.go    Make evaluates candidates in parallel (a number of hosts of one size, from sites in some order); the
 //	              best one within the goal becomes the plan
-//	schedule.go   the list schedule of a candidate: tasks by upward rank, each on the first host that has room. Hosts at
-//	              the end of the list are therefore used only while the workflow is wide
-//	staircase.go  turns the times in which hosts are used into pilots, each requested early enough to wait in its queue
-//	              before it is needed. This is the staircase of Juve 2012, Figure 6.1: capacity follows width
+//	schedule.go   the list schedule of a candidate: tasks by upward rank, each on the first host that has room. Hosts
+//	              at the end of the list are therefore used only while the workflow is wide
+//	staircase.go  turns the times in which hosts are used into pilots, each requested early enough to wait in its
+//	              queue before it is needed. This is the staircase of Juve 2012, Figure 6.1: capacity follows width
 //	candidate.go  evaluates a candidate: its cost, its peak, and the limits that it violates
 //	choose.go     the choice by objective, the front, the nearest plan for an unreachable goal, the reasons
 //	sure.go       the choice if the deadline must be met with a confidence: a judge simulates plans, and the best one

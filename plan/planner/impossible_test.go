@@ -26,7 +26,7 @@ func TestImpossible(t *testing.T) {
 	}{
 		{name: "cpus", needs: corral.Resources{CPUs: 64}, want: "task a needs 64 cpus, but no host has that: site hpc has " +
 			"hosts of 8 cpus, 1000 MiB of memory at most"},
-		{name: "memory", needs: corral.Resources{CPUs: 1, MemoryMiB: 2000}, want: "task a needs 1 cpu, 2000 MiB of memory, and"},
+		{name: "memory", needs: corral.Resources{CPUs: 1, MemoryMiB: 2000}, want: "task a needs 1 cpu, 2000 MiB of memory, but"},
 		{name: "gpus", needs: corral.Resources{CPUs: 1, GPUs: 1}, want: "task a needs 1 cpu, 1 gpu, but no host has that"},
 		{name: "walltime", takes: 3 * time.Hour, want: "task a takes 3h0m0s, but no pilot stays that long: site hpc has a " +
 			"longest walltime of 2h0m0s, of which 1h59m50s are for tasks"},
@@ -36,7 +36,7 @@ func TestImpossible(t *testing.T) {
 			"has no cpus that are free for one"},
 		{name: "a shape too large", shape: 64, near: 8, want: "no site has hosts of 64 cpus: the largest, at site hpc, has 8 " +
 			"cpus; --shape 8 is within reach"},
-		{name: "a shape too small", shape: 1, needs: corral.Resources{CPUs: 2}, near: 2, want: "task a needs 2 cpus, and hosts " +
+		{name: "a shape too small", shape: 1, needs: corral.Resources{CPUs: 2}, near: 2, want: "task a needs 2 cpus, but hosts " +
 			"of 1 cpu have too few; --shape 2 is within reach"},
 	} {
 		graph, err := dag.New(1, nil)

@@ -27,8 +27,8 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 	left = 1
 	p, err = Make(problem, plan.Goal{Objective: plan.Makespan}, Options{Shape: 1})
-	if err != nil || p.Feasible || !strings.Contains(p.Reasons[0], "what is left of the allocation at site") ||
-		strings.Count(strings.Join(p.Limits, "\n"), "what is left of the allocation") != 1 {
+	if err != nil || p.Feasible || !strings.Contains(p.Reasons[0], "site cloud has ") ||
+		strings.Count(strings.Join(p.Limits, "\n"), "of its allocation left") != 1 {
 		t.Errorf("with nothing left: %+v, %v", p, err)
 	}
 }

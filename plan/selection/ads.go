@@ -112,8 +112,8 @@ func words(c Consumable) error {
 	}
 	for attribute := range c.Form {
 		if !word.MatchString(attribute) {
-			return corral.Errorf(corral.Invalid, "%.40q, an attribute of %s, must be a word of lower-case letters and digits",
-				attribute, c.Type)
+			return corral.Errorf(corral.Invalid, "%.40q, an attribute of %s, must be a word of lower-case letters "+
+				"and digits", attribute, c.Type)
 		}
 	}
 	return nil

@@ -94,7 +94,8 @@ func Spread(tasks int, places []int, wait, takes []float64) []int {
 // cpus. With one cpu per node each task has a node of its own.
 func Shape(tasks, nodeCPUs int) (nodes, left int, err error) {
 	if tasks < 1 || nodeCPUs < 1 {
-		return 0, 0, fmt.Errorf("a pilot needs at least one task and one cpu per node, got %d tasks and nodes of %d cpus", tasks, nodeCPUs)
+		return 0, 0, fmt.Errorf("a pilot needs at least one task and one cpu per node, got %d tasks and nodes of %d "+
+			"cpus", tasks, nodeCPUs)
 	}
 	nodes = (tasks + nodeCPUs - 1) / nodeCPUs
 	return nodes, nodes*nodeCPUs - tasks, nil

@@ -57,18 +57,18 @@ func TestServes(t *testing.T) {
 		why               string
 	}{
 		"the same":                     {x86, x86, ""},
-		"another type":                 {consumable("bytes"), x86, "it is bytes, and not compute"},
+		"another type":                 {consumable("bytes"), x86, "it is bytes, not compute"},
 		"an attribute that is missing": {consumable("compute"), x86, "its isa is not known"},
-		"disjoint values":              {consumable("compute", "isa", some{"aarch64"}), x86, `its isa is "aarch64", and not "x86_64"`},
+		"disjoint values":              {consumable("compute", "isa", some{"aarch64"}), x86, `its isa is "aarch64", not "x86_64"`},
 		"values that overlap":          {consumable("compute", "isa", some{"aarch64", "x86_64"}), consumable("compute", "isa", some{"x86_64", "ppc"}), ""},
 		"more than is asked for":       {consumable("compute", "isa", some{"x86_64"}, "simd", some{"avx"}), x86, ""},
 		"1 and 1.0":                    {consumable("c", "n", some{1.0}), consumable("c", "n", some{1}), ""},
-		"1 and a text":                 {consumable("c", "n", some{"1"}), consumable("c", "n", some{1}), `its n is "1", and not 1`},
-		"capitals":                     {consumable("c", "n", some{"AVX"}), consumable("c", "n", some{"avx"}), `its n is "AVX", and not "avx"`},
+		"1 and a text":                 {consumable("c", "n", some{"1"}), consumable("c", "n", some{1}), `its n is "1", not 1`},
+		"capitals":                     {consumable("c", "n", some{"AVX"}), consumable("c", "n", some{"avx"}), `its n is "AVX", not "avx"`},
 		"no form":                      {x86, consumable("compute"), ""},
-		"one of two attributes":        {consumable("c", "a", some{1}, "b", some{1}), consumable("c", "a", some{1}, "b", some{2}), "its b is 1, and not 2"},
-		"no value that would do":       {x86, consumable("compute", "isa", some{}), `its isa is "x86_64", and not nothing`},
-		"no value that is offered":     {consumable("compute", "isa", some{}), x86, `its isa is nothing, and not "x86_64"`},
+		"one of two attributes":        {consumable("c", "a", some{1}, "b", some{1}), consumable("c", "a", some{1}, "b", some{2}), "its b is 1, not 2"},
+		"no value that would do":       {x86, consumable("compute", "isa", some{}), `its isa is "x86_64", not nothing`},
+		"no value that is offered":     {consumable("compute", "isa", some{}), x86, `its isa is nothing, not "x86_64"`},
 	} {
 		if why := offers(1, c.offered).Serves(needs(1, c.required)); why != c.why {
 			t.Errorf("%s: %q, want %q", name, why, c.why)
@@ -170,7 +170,7 @@ func TestBill(t *testing.T) {
 	}{
 		"nothing matches: it costs no nothing": {nil, task, "compute: there is none", corral.Unsatisfiable},
 		"the first that is not served":         {node[:2], task, "bytes: there is none", corral.Unsatisfiable},
-		"why":                                  {node, []selection.Requirement{needs(1, consumable("compute", "isa", some{"ppc"}))}, `its isa is "x86_64", and not "ppc"`, corral.Unsatisfiable},
+		"why":                                  {node, []selection.Requirement{needs(1, consumable("compute", "isa", some{"ppc"}))}, `its isa is "x86_64", not "ppc"`, corral.Unsatisfiable},
 		"an amount of 0":                       {node, []selection.Requirement{needs(0, x86)}, "positive", corral.Invalid},
 		"an amount that is no number":          {node, []selection.Requirement{needs(math.NaN(), x86)}, "positive", corral.Invalid},
 		"a rate of -1":                         {[]selection.Capability{offers(-1, x86)}, task, "positive", corral.Invalid},

@@ -42,17 +42,17 @@ func TestReadCSVRefuses(t *testing.T) {
 		header + "a,1,2\n":                     "f:2: the number of fields is not 8",
 		header + "a,1,0,1,,,true,true\n":       "f:2: the slot has no length",
 		header + "\na,1,1,0,,,true,true\n":     "f:3: the slot has 0 processors",
-		header + "a,-1,1,1,,,true,true\n":      `f:2: start_s "-1" is not a number of seconds`,
-		header + "a,1,1.0001,1,,,true,true\n":  `f:2: length_s "1.0001" is not`,
-		header + "a,1,NaN,1,,,true,true\n":     `f:2: length_s "NaN" is not`,
-		header + "a,1,1e9,1,,,true,true\n":     `f:2: length_s "1e9" is not`,
+		header + "a,-1,1,1,,,true,true\n":      `f:2: start_s "-1" must be a number of seconds`,
+		header + "a,1,1.0001,1,,,true,true\n":  `f:2: length_s "1.0001" must be`,
+		header + "a,1,NaN,1,,,true,true\n":     `f:2: length_s "NaN" must be`,
+		header + "a,1,1e9,1,,,true,true\n":     `f:2: length_s "1e9" must be`,
 		header + "a,1,9999999999,1,,,true,x\n": `f:2: length_s "9999999999" is more than 30 years`,
 		header + "a,1,1,1.5,,,true,true\n":     `f:2: processors "1.5" is not a whole number`,
 		header + "a,1,1,1,-1,,true,true\n":     `f:2: price "-1" is not an amount`,
 		header + "a,1,1,1,,x,true,true\n":      `f:2: fee "x" is not an amount`,
 		header + "a,1,1,1,,,yes,true\n":        `f:2: divisible "yes" is neither true nor false`,
 		header + "a,1,1,1,,,true,\n":           `f:2: extensible "" is neither`,
-		header + ",1,1,1,,,true,true\n":        `f:2: site "" has no name`,
+		header + ",1,1,1,,,true,true\n":        `f:2: site "" must have a name`,
 	} {
 		_, err := slot.ReadCSV(strings.NewReader(text), "f")
 		if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), want) {

@@ -8,8 +8,8 @@
 //
 //	slot.go   a slot, which pieces may be taken from it, and their cost (equations 1 and 2, table 1)
 //	list.go   free slots in order of time: the earliest start of a task, and the remaining parts of the slots that it
-//	          takes (figures 2 and 3). With a single slot of all processors it is the thesis's non-delaying scheduler; with
-//	          the slots of a plan, it is the bin of one site
+//	          takes (figures 2 and 3). With a single slot of all processors it is the thesis's non-delaying scheduler;
+//	          with the slots of a plan, it is the bin of one site
 //	offer.go  a source's offer at an instant, and the error for stale offers
 //	csv.go    slots in a file
 //

@@ -43,7 +43,8 @@ func (s Slot) Check() error {
 	case s.Length > mostTime:
 		return corral.Errorf(corral.Invalid, "the slot lasts %s, which is more than 30 years", s.Length)
 	case s.Start%time.Millisecond != 0 || s.Length%time.Millisecond != 0:
-		return corral.Errorf(corral.Invalid, "the slot's times must be whole milliseconds: %s for %s", s.Start, s.Length)
+		return corral.Errorf(corral.Invalid, "the slot's times must be whole milliseconds: %s for %s", s.Start,
+			s.Length)
 	case s.Processors < 1 || s.Processors > mostProcessors:
 		return corral.Errorf(corral.Invalid, "the slot has %d processors, but must have 1 to %d", s.Processors,
 			mostProcessors)

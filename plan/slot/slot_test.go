@@ -24,24 +24,24 @@ func TestSubslotCost(t *testing.T) {
 		word                  string
 	}{
 		{"neither: all of it", false, false, 10 * h, 6 * h, 4, 53, ""},
-		{"neither: fewer processors", false, false, 10 * h, 6 * h, 3, 0, "less than all"},
-		{"neither: later", false, false, 11 * h, 5 * h, 4, 0, "from later on"},
-		{"neither: shorter", false, false, 10 * h, 5 * h, 4, 0, "for less"},
+		{"neither: fewer processors", false, false, 10 * h, 6 * h, 3, 0, "as a whole"},
+		{"neither: later", false, false, 11 * h, 5 * h, 4, 0, "from its start"},
+		{"neither: shorter", false, false, 10 * h, 5 * h, 4, 0, "to its end"},
 		{"neither: longer", false, false, 10 * h, 7 * h, 4, 0, "not extensible"},
 		{"extensible: all of it", false, true, 10 * h, 6 * h, 4, 53, ""},
 		{"extensible: longer", false, true, 10 * h, 8 * h, 4, 69, ""},
-		{"extensible: shorter", false, true, 10 * h, 5 * h, 4, 0, "for less"},
-		{"extensible: fewer processors", false, true, 10 * h, 8 * h, 1, 0, "less than all"},
-		{"extensible: later", false, true, 11 * h, 8 * h, 4, 0, "from later on"},
+		{"extensible: shorter", false, true, 10 * h, 5 * h, 4, 0, "to its end"},
+		{"extensible: fewer processors", false, true, 10 * h, 8 * h, 1, 0, "as a whole"},
+		{"extensible: later", false, true, 11 * h, 8 * h, 4, 0, "from its start"},
 		{"divisible: a part", true, false, 12 * h, 3 * h, 2, 17, ""},
 		{"divisible: all of it", true, false, 10 * h, 6 * h, 4, 53, ""},
 		{"divisible: longer", true, false, 12 * h, 5 * h, 2, 0, "not extensible"},
 		{"divisible: earlier", true, false, 9 * h, 2 * h, 2, 0, "after"},
-		{"divisible: more processors", true, false, 12 * h, h, 5, 0, "4 processors of 5"},
+		{"divisible: more processors", true, false, 12 * h, h, 5, 0, "only 4 of 5"},
 		{"both: beyond the end", true, true, 15 * h, 3 * h, 1, 11, ""},
 		{"both: earlier", true, true, 9 * h, 3 * h, 1, 0, "after"},
-		{"both: nothing", true, true, 12 * h, 0, 1, 0, "nothing"},
-		{"both: on nothing", true, true, 12 * h, h, 0, 0, "nothing"},
+		{"both: nothing", true, true, 12 * h, 0, 1, 0, "must be positive"},
+		{"both: on nothing", true, true, 12 * h, h, 0, 0, "must be positive"},
 	} {
 		s := slot.Slot{Start: 10 * h, Length: 6 * h, Processors: 4, Price: 2_000_000, Fee: 5_000_000,
 			Divisible: c.divisible, Extensible: c.extensible}
@@ -91,7 +91,7 @@ func TestCheck(t *testing.T) {
 		"0 processors":         func(s *slot.Slot) { s.Processors = 0 },
 		"price or fee":         func(s *slot.Slot) { s.Price = -1 },
 		"is negative":          func(s *slot.Slot) { s.Fee = -1 },
-		"and 1 to 1000000 are": func(s *slot.Slot) { s.Processors = math.MaxInt32 },
+		"but must have 1 to 1000000": func(s *slot.Slot) { s.Processors = math.MaxInt32 },
 	} {
 		bad := good
 		change(&bad)

@@ -46,8 +46,8 @@ func (c *checker) life(i int, q plan.Pilot, s *plan.Site) {
 	c.unless(time.Duration(q.Ready-q.Start) >= s.Overhead, "overhead",
 		"pilot %d is ready %s after its start, but the overhead is %s", i, q.Ready-q.Start, s.Overhead)
 	c.unless(q.End >= q.Ready, "end", "pilot %d ends before it is ready", i)
-	c.unless(held+s.Margin <= time.Duration(q.Walltime), "walltime", "pilot %d is held for %s, but its walltime is %s", i,
-		held, q.Walltime)
+	c.unless(held+s.Margin <= time.Duration(q.Walltime), "walltime", "pilot %d is held for %s, but its walltime is %s",
+		i, held, q.Walltime)
 	for _, closed := range s.Closed {
 		c.unless(!closed.Overlaps(plan.Span{From: time.Duration(q.Start), To: time.Duration(q.End)}), "maintenance",
 			"pilot %d is held while site %s is closed, from %s to %s", i, q.Site, closed.From, closed.To)

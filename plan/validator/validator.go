@@ -128,8 +128,8 @@ func (c *checker) sites() {
 		sweep(changes, func(at corral.Seconds, sum corral.Resources, jobs int) {
 			c.unless(sum.CPUs <= s.CPUs, "site cpus", "site %s allows %d cpus, but %d are held at %s", s.Name, s.CPUs,
 				sum.CPUs, at)
-			c.unless(jobs <= s.Pilots, "site pilots", "site %s allows %d pilots, but there are %d at %s", s.Name, s.Pilots,
-				jobs, at)
+			c.unless(jobs <= s.Pilots, "site pilots", "site %s allows %d pilots, but there are %d at %s", s.Name,
+				s.Pilots, jobs, at)
 		})
 	}
 }
@@ -140,8 +140,8 @@ func (c *checker) witness() {
 		return
 	}
 	found, err := plan.WriteSchedule(io.Discard, c.plan.Schedule)
-	c.unless(err == nil && found == *c.plan.Apart, "schedule digest", "the schedule has %d tasks and the digest %s, but "+
-		"the plan's has %d and %s", found.Tasks, found.Digest, c.plan.Apart.Tasks, c.plan.Apart.Digest)
+	c.unless(err == nil && found == *c.plan.Apart, "schedule digest", "the schedule has %d tasks and the digest %s, "+
+		"but the plan's has %d and %s", found.Tasks, found.Digest, c.plan.Apart.Tasks, c.plan.Apart.Digest)
 }
 
 // schedule checks that each task is placed once, for its whole runtime, while its pilot exists.
@@ -321,11 +321,11 @@ func (c *checker) sums() {
 	c.unless(p.PeakCPUs == peak, "peak", "the plan states %d cpus, but its pilots hold %d", p.PeakCPUs, peak)
 	c.unless(same(p.CoreHours, held.Hours()), "core-hours", "the plan states %g, but its pilots hold %g", p.CoreHours,
 		held.Hours())
-	c.unless(same(p.Billed, billed.Hours()), "billed", "the plan states %g core-hours, but its pilots are billed for %g",
-		p.Billed, billed.Hours())
+	c.unless(same(p.Billed, billed.Hours()), "billed", "the plan states %g core-hours, but its pilots are billed for "+
+		"%g", p.Billed, billed.Hours())
 	c.unless(p.Cost.Money == spent, "cost", "the plan states %s, but its pilots cost %s", p.Cost, spent)
-	c.unless(held <= 0 || same(p.Waste, 1-float64(work)/float64(held)), "waste", "the plan states %g, but it is %g", p.Waste,
-		1-float64(work)/float64(max(held, 1)))
+	c.unless(held <= 0 || same(p.Waste, 1-float64(work)/float64(held)), "waste", "the plan states %g, but it is %g",
+		p.Waste, 1-float64(work)/float64(max(held, 1)))
 }
 
 // goal checks that the plan meets its goal.
@@ -333,6 +333,6 @@ func (c *checker) goal() {
 	p, goal := c.plan, c.plan.Goal
 	c.unless(goal.Deadline <= 0 || p.Makespan <= goal.Deadline, "deadline",
 		"the plan ends after %s, but the deadline is %s", p.Makespan, goal.Deadline)
-	c.unless(goal.Budget == nil || p.Cost.Money <= goal.Budget.Money, "budget", "the plan costs %s, but the budget is %s",
-		p.Cost, goal.Budget)
+	c.unless(goal.Budget == nil || p.Cost.Money <= goal.Budget.Money, "budget", "the plan costs %s, but the budget "+
+		"is %s", p.Cost, goal.Budget)
 }

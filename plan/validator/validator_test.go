@@ -46,12 +46,12 @@ func TestAll(t *testing.T) {
 		}},
 		{"several rules", func(p *plan.Plan) { p.PeakCPUs, p.Goal.Deadline, p.Pilots[0].Walltime = 1, hour/2, hour/2 },
 			[]validator.Breach{
-				{Rule: "walltime", Where: "pilot 0 is held for 1h0m0s of a walltime of 30m0s"},
-				{Rule: "peak", Where: "the plan says 1 cpus, its pilots hold 2"},
-				{Rule: "deadline", Where: "the plan ends after 1h0m0s, the deadline is 30m0s"},
+				{Rule: "walltime", Where: "pilot 0 is held for 1h0m0s, but its walltime is 30m0s"},
+				{Rule: "peak", Where: "the plan states 1 cpus, but its pilots hold 2"},
+				{Rule: "deadline", Where: "the plan ends after 1h0m0s, but the deadline is 30m0s"},
 			}},
 		{"an unknown site hides what depends on it", func(p *plan.Plan) { p.Pilots[0].Site = "hpc" }, []validator.Breach{
-			{Rule: "site", Where: `pilot 0 is for site hpc, queue "", which is not there`},
+			{Rule: "site", Where: `pilot 0 is for site hpc, queue "", which does not exist`},
 		}},
 	} {
 		problem, p := two()

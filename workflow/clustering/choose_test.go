@@ -76,21 +76,21 @@ func TestChoose(t *testing.T) {
 		want   string
 		why    string
 	}{
-		{"long tasks", wide, tasks(1000, time.Hour), clustering.Supply{CPUs: 4, Way: 2 * time.Second}, "none", "little beside the tasks"},
-		{"no way at all", wide, tasks(1000, time.Second), clustering.Supply{CPUs: 4}, "none", "little beside the tasks"},
+		{"long tasks", wide, tasks(1000, time.Hour), clustering.Supply{CPUs: 4, Way: 2 * time.Second}, "none", "small compared with the tasks"},
+		{"no way at all", wide, tasks(1000, time.Second), clustering.Supply{CPUs: 4}, "none", "small compared with the tasks"},
 		{"short tasks", wide, tasks(1000, time.Second), clustering.Supply{CPUs: 4, Way: 2 * time.Second}, "horizontal=4",
 			"4m12s on 4 cpus instead of 12m30s"},
 		{"as many cpus as tasks", wide, tasks(1000, time.Second), clustering.Supply{CPUs: 1000, Way: 2 * time.Second}, "none",
-			"no other rule would be sooner on 1000 cpus"},
+			"no other rule would be faster on 1000 cpus"},
 		{"chains", deep, tasks(40, time.Second), clustering.Supply{CPUs: 4, Way: 2 * time.Second}, "vertical", "12s on 4 cpus"},
 		{"few starts a second", wide, tasks(1000, time.Second), clustering.Supply{CPUs: 1000, Way: 2 * time.Second, Rate: 10},
 			"horizontal=128", "instead of 1m40s"},
 		{"workers that leave soon", wide, tasks(1000, time.Second), clustering.Supply{CPUs: 4, Way: 2 * time.Second,
 			Left: 10 * time.Second}, "horizontal=128", ""},
 		{"cpus that are not known", wide, tasks(1000, time.Second), clustering.Supply{Way: 2 * time.Second}, "runtime=1m40s",
-			"it is not known how many cpus"},
+			"the number of cpus is not known"},
 		{"nor for long", wide, tasks(1000, time.Second), clustering.Supply{Way: 2 * time.Second, Left: time.Minute}, "runtime=1m0s",
-			"it is not known how many cpus"},
+			"the number of cpus is not known"},
 	} {
 		rule, why := clustering.Choose(tt.g, tt.tasks, tt.supply)
 		if rule.String() != tt.want || !strings.Contains(why, tt.why) {

@@ -44,11 +44,11 @@ func TestReadKnowsTheFormat(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "w.txt: the file is empty",
-		"x": "w.txt: neither its name nor its beginning tells its format; Corral reads WfFormat 1.4 and 1.5 (.json); " +
+		"x": "w.txt: neither its name nor its contents show its format; Corral reads WfFormat 1.4 and 1.5 (.json); " +
 			"DAX 2 and 3 (.dax, .xml); classic Makeflow (.makeflow, .mf, makeflow); DAGMan with submit descriptions (.dag)",
 		"\x1f\x8b junk of ten":           "w.txt: decompressing: gzip: invalid header",
 		"\x1f\x8b":                       "w.txt: decompressing: unexpected EOF",
-		packed.String()[:packed.Len()-9]: "w.txt:2:60: the file ends in the middle of the document",
+		packed.String()[:packed.Len()-9]: "w.txt:2:60: the file ends before the end of the document",
 	} {
 		_, _, err := formats.Read(t.Context(), strings.NewReader(text), "w.txt", workflow.Options{})
 		if corral.KindOf(err) != corral.Invalid || err.Error() != want {
@@ -103,7 +103,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("Write = %v, want the error of the file", err)
 	}
 	for word, want := range map[string]string{
-		"dax": "DAX 2 and 3 is read, but not written; want wfformat or dagman", "pdf": `no format is called "pdf"; want wfformat or dagman`,
+		"dax": "DAX 2 and 3 can be read but not written; use wfformat or dagman", "pdf": `unknown format "pdf"; use wfformat or dagman`,
 	} {
 		if err := formats.Write(wf, word, create); corral.KindOf(err) != corral.Invalid || err.Error() != want {
 			t.Errorf("Write = %v, want %s", err, want)

@@ -12,11 +12,11 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// published are executions of production workflows in WfFormat (WfInstances), five small ones.
+// published contains executions of production workflows in WfFormat (WfInstances), five small ones.
 const published = "../formats/wfformat/testdata/wfcommons/instances"
 
 // F68, on WfFormat: a profile of an executed workflow estimates every task: its runtime as a mean with quantiles,
-// memory and bytes read and written where the format has them. The quantiles ascend and enclose what was measured.
+// memory, and bytes read and written if the format has them. The quantiles ascend and enclose what was measured.
 func TestAProfileEstimatesEveryTaskOfAPublishedWorkflow(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(published, "*", "*", "*.json.gz"))
@@ -43,7 +43,8 @@ func TestAProfileEstimatesEveryTaskOfAPublishedWorkflow(t *testing.T) {
 				x.Mean > most+time.Millisecond {
 				t.Errorf("%s: %+v; %s, %s, %s", s.ID, x, least, median, most)
 			}
-			if x.Model == profile.Mean || x.Model == profile.Median { // a regression may miss what it was fitted to
+			// A regression may miss the values to which it was fitted.
+			if x.Model == profile.Mean || x.Model == profile.Median {
 				runtime, _ := s.Values.Get(profile.Runtime)
 				took := time.Duration(runtime * float64(time.Second))
 				if took < least-time.Millisecond || took > most+time.Millisecond {
@@ -68,7 +69,8 @@ func TestAProfileEstimatesEveryTaskOfAPublishedWorkflow(t *testing.T) {
 	}
 }
 
-// F68: the error of each run that is left out is that of the mean of the others, by hand: of 10, 12 and 20 seconds.
+// F68: the error of each run that is left out equals the error of the mean of the others, calculated by hand: of 10, 12
+// and 20 seconds.
 func TestTheErrorOfRunsThatAreLeftOut(t *testing.T) {
 	t.Parallel()
 	all := profile.Validate(of(t, runtimes("a", "map", 0, 10), runtimes("b", "map", 0, 12), runtimes("c", "map", 0, 20)), nil)
@@ -80,8 +82,8 @@ func TestTheErrorOfRunsThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// F6B: a host that is twice as fast halves the runtime that is estimated, and nothing else: memory and bytes are the
-// task's.
+// F6B: a host that is twice as fast halves the estimated runtime and nothing else: memory and bytes depend only on the
+// task.
 func TestMemoryAndBytesAreNotScaledByAHostsSpeed(t *testing.T) {
 	t.Parallel()
 	var samples []profile.Sample

@@ -13,29 +13,30 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// columns of the CSV form. A line is one metric of one class:
+// columns are the columns of the CSV form. Each line gives one metric of one class:
 //
-//	transformation   name, up to 1,000 bytes
-//	level            in the workflow, from 0; empty: any
+//	transformation   its name, up to 1,000 bytes
+//	level            its level in the workflow, from 0; empty: any level
 //	metric           runtime_s, cpu_s, utilization, memory_bytes, read_bytes, written_bytes, input_bytes or
 //	                 virtual_bytes
-//	count            tasks in which it was measured, at least 1
+//	count            the number of tasks for which it was measured, at least 1
 //	min, max         both empty: not known
 //	mean
-//	sd               of a sample; 0 for one task
+//	sd               the standard deviation of a sample; 0 for one task
 //	sum              empty: not given; otherwise it must be mean × count within 1 %
 //
-// The unit of min to sum is the metric's own.
+// The columns from min to sum are in the unit of the metric.
 var columns = []string{"transformation", "level", "metric", "count", "min", "max", "mean", "sd", "sum"}
 
-// What a profile that is read may have at most.
+// These are the limits of a profile that is read.
 const (
 	maxCSVBytes  = 32 << 20
 	maxCSVLines  = 200_000
 	maxJSONBytes = 256 << 20
 )
 
-// WriteCSV writes the summary of each class, without runs and samples: quantiles and models cannot be made of it.
+// WriteCSV writes the summary of each class, but no runs or samples, so quantiles and models cannot be computed from
+// it.
 func (p *Profile) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(columns) // out keeps the error
@@ -64,9 +65,9 @@ func (p *Profile) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// ReadCSV reads what WriteCSV writes, or what somebody else wrote in this form; name is what errors call it. They are
-// of kind Invalid, with the place name:line, for anything that is not as columns says, for a line that says again
-// what another said, and for more than 32 MiB or 200,000 lines.
+// ReadCSV reads what WriteCSV writes, or a file in the same form from elsewhere. name is the name of the input in
+// errors. Errors are of kind Invalid, with the place name:line: for anything that does not match the description of
+// columns, for a line that repeats what an earlier line gives, and for more than 32 MiB or 200,000 lines.
 func ReadCSV(r io.Reader, name string) (*Profile, error) {
 	p, n := New(), 0
 	line, err := input.Table(r, maxCSVBytes, columns, func(record []string) error {
@@ -116,7 +117,7 @@ func (p *Profile) addRecord(record []string) error {
 	return nil
 }
 
-// parseStat reads count, min, max, mean, sd and sum.
+// parseStat parses count, min, max, mean, sd and sum.
 func parseStat(fields []string) (Stat, error) {
 	count, err := strconv.ParseInt(fields[0], 10, 64)
 	if err != nil {
@@ -148,7 +149,7 @@ func parseStat(fields []string) (Stat, error) {
 	if err := s.validate(); err != nil {
 		return Stat{}, err
 	}
-	if given && !(math.Abs(sum-s.Sum()) <= 0.01*s.Sum()) { // also NaN
+	if given && !(math.Abs(sum-s.Sum()) <= 0.01*s.Sum()) { // true for NaN, too
 		return Stat{}, fmt.Errorf("sum %g is not count × mean, which is %g", sum, s.Sum())
 	}
 	return s, nil

@@ -59,11 +59,11 @@ func TestReadCSVRefuses(t *testing.T) {
 			header + "map,0,runtime_s,1,1,1,1,0,1\nmap,,cpu_s,1,1,1,1,0,1\n",
 			"p.csv:3: transformation \"map\" has lines with a level and lines without",
 		},
-		{header + ",0,runtime_s,1,1,1,1,0,1\n", "p.csv:2: transformation: \"\" is not a name"},
-		{header + "\"a\nb\",0,runtime_s,1,1,1,1,0,1\n", "p.csv:2: transformation: \"a\\nb\" is not a name"},
+		{header + ",0,runtime_s,1,1,1,1,0,1\n", "p.csv:2: transformation: \"\" must be a name"},
+		{header + "\"a\nb\",0,runtime_s,1,1,1,1,0,1\n", "p.csv:2: transformation: \"a\\nb\" must be a name"},
 		{header + "map,x,runtime_s,1,1,1,1,0,1\n", "p.csv:2: level: \"x\""},
 		{header + "map,-1,runtime_s,1,1,1,1,0,1\n", "p.csv:2: level: \"-1\""},
-		{header + "map,0,runtime,1,1,1,1,0,1\n", "p.csv:2: metric \"runtime\" is none of runtime_s"},
+		{header + "map,0,runtime,1,1,1,1,0,1\n", "p.csv:2: metric \"runtime\" must be one of runtime_s"},
 		{header + "map,0,runtime_s,0,1,1,1,0,1\n", "p.csv:2: count 0"},
 		{header + "map,0,runtime_s,1.5,1,1,1,0,1\n", "p.csv:2: count: \"1.5\""},
 		{header + "map,0,runtime_s,1,-1,1,1,0,1\n", "p.csv:2: min: -1 is not"},
@@ -72,7 +72,7 @@ func TestReadCSVRefuses(t *testing.T) {
 		{header + "map,0,runtime_s,1,1,1e999,1,0,1\n", "p.csv:2: max: \"1e999\" is not"},
 		{header + "map,0,runtime_s,2,1,3,4,0,8\n", "p.csv:2: mean 4 is not between"},
 		{header + "map,0,runtime_s,2,1,3,2,9,4\n", "p.csv:2: sd 9 is more than"},
-		{header + "map,0,runtime_s,1,1,3,2,1,2\n", "p.csv:2: sd 1 is of one value"},
+		{header + "map,0,runtime_s,1,1,3,2,1,2\n", "p.csv:2: sd 1 is not 0, but there is only one value"},
 		{header + "map,0,runtime_s,2,1,,2,0,4\n", "p.csv:2: only one of min and max"},
 		{header + "map,0,runtime_s,2,1,3,2,1,5\n", "p.csv:2: sum 5 is not count × mean, which is 4"},
 		{header + "map,0,runtime_s,2,1,3,2,1,NaN\n", "p.csv:2: sum NaN is not"},
@@ -86,7 +86,7 @@ func TestReadCSVRefuses(t *testing.T) {
 	}
 }
 
-// What is written reads as the same, and is written the same again.
+// What is written reads as the same profile, and is written the same again.
 func TestFilesRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -98,7 +98,8 @@ func TestFilesRoundTrip(t *testing.T) {
 	})
 }
 
-// Squares of the least values are no normal numbers any more: their sd has few right digits, and is read all the same.
+// Squares of the smallest values are no longer normal numbers: their sd has few correct digits, but is read
+// nevertheless.
 func TestLeastValuesRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, v := range [][]float64{
@@ -183,7 +184,7 @@ func FuzzReadJSON(f *testing.F) {
 	})
 }
 
-// checkReadable uses a profile that was read: nothing that it then gives is out of range.
+// checkReadable uses a profile that was read, and checks that none of its results is out of range.
 func checkReadable(t *testing.T, p *profile.Profile) {
 	var table, whole bytes.Buffer
 	if _, err := writeAndRead(p, &whole, (*profile.Profile).WriteJSON, profile.ReadJSON); err != nil {
@@ -212,14 +213,14 @@ func TestReadJSONRefuses(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{`{`, "unexpected EOF"},
-		{`{"version":2}`, "version 2"},
+		{`{"version":2}`, "must be 1, not 2"},
 		{`{"version":1,"colour":3}`, "unknown field"},
-		{class("") + "x", "more behind"},
-		{class(`},{"transformation":"m","level":-1,"stats":{"cpu_s":{"count":1}}`), "counts the same"},
+		{class("") + "x", "text after the end"},
+		{class(`},{"transformation":"m","level":-1,"stats":{"cpu_s":{"count":1}}`), "has the same tasks"},
 		{class(`},{"transformation":"n","level":0,"stats":{}`), "no statistics"},
 		{class(`},{"transformation":"n","level":0,"stats":{"cpu_s":{"count":1,"mean":-1}}`), "mean: -1"},
-		{class(`,"samples":[{"transformation":"m","level":1,"run":"a","id":"1","values":{}}]`), "belongs elsewhere"},
-		{class(`,"samples":[{"transformation":"m","level":0,"run":"z","id":"1","values":{}}]`), "belongs elsewhere"},
+		{class(`,"samples":[{"transformation":"m","level":1,"run":"a","id":"1","values":{}}]`), "belongs to another class"},
+		{class(`,"samples":[{"transformation":"m","level":0,"run":"z","id":"1","values":{}}]`), "belongs to another class"},
 		{class(`,"samples":[{"transformation":"m","level":0,"run":"a","id":"1","values":{"speed":1}}]`), "speed"},
 		{class(`,"samples":[{"transformation":"m","level":0,"run":"a","id":"1","values":{"cpu_s":-1}}]`), "cpu_s: -1"},
 	} {

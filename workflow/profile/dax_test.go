@@ -11,9 +11,9 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// F68, on DAX: workflows in the generator's dialect that have the tasks of the thesis's tables, with their means and
-// standard deviations, make profiles that are those tables, and recompute the lines of table 5.2. Montage's 10,429
-// tasks and CyberShake's 815,823 are for the long tests.
+// F68, on DAX: workflows in the generator's dialect with the tasks of the thesis's tables, with their means and
+// standard deviations, give profiles that equal those tables, and from which the lines of table 5.2 can be computed.
+// Montage's 10,429 tasks and CyberShake's 815,823 are for the long tests.
 func TestThesisTablesFromDAX(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"broadband", "epigenomics", "ligo", "sipht"} {
@@ -46,7 +46,7 @@ func checkTableFromDAX(t *testing.T, name string) {
 		for _, x := range []struct {
 			what      string
 			got, want float64
-			off       float64 // that is allowed: sizes are whole bytes
+			off       float64 // tolerance: sizes are whole bytes
 		}{
 			{"mean", c.Stat(profile.Runtime).Mean, want.Stat(profile.Runtime).Mean, 1e-6},
 			{"sd", c.Stat(profile.Runtime).SD, want.Stat(profile.Runtime).SD, 1e-6},
@@ -70,8 +70,8 @@ func checkTableFromDAX(t *testing.T, name string) {
 	}
 }
 
-// daxOf is a workflow with the tasks of a table: their runtimes are two numbers with the table's mean and standard
-// deviation, what they read and write is its mean.
+// daxOf returns a workflow with the tasks of a table. Their runtimes are two numbers with the table's mean and standard
+// deviation; what they read and write is its mean.
 func daxOf(table *profile.Profile) string {
 	var b strings.Builder
 	b.WriteString(`<adag version="2.1" name="thesis">` + "\n")
@@ -91,7 +91,8 @@ func daxOf(table *profile.Profile) string {
 	return b.String()
 }
 
-// spread is element i of n numbers, none negative, of two kinds, whose mean and sample standard deviation are given.
+// spread returns element i of n numbers, none negative, of two kinds, with the given mean and sample standard
+// deviation.
 func spread(mean, sd float64, i, n int) float64 {
 	if n < 2 || sd == 0 {
 		return mean

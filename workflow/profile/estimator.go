@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// An Estimator estimates tasks by a profile. It is immutable and may be shared.
+// An Estimator estimates tasks from a profile. It is immutable and can be shared.
 type Estimator struct {
-	classes map[classKey]*estimates // AllLevels is always there
+	classes map[classKey]*estimates // always includes AllLevels
 	speeds  Speeds
 }
 
@@ -17,7 +17,7 @@ type classKey struct {
 	level          int
 }
 
-// estimates is what an Estimator knows of a class.
+// estimates is what an Estimator knows about a class.
 type estimates struct {
 	class     *Class
 	line      line
@@ -25,19 +25,20 @@ type estimates struct {
 	spread    Stat      // of the residuals
 }
 
-// NewEstimator fits a model to each class of p. With speeds, runtimes are normalised to the reference host first, and
-// an estimate is for the task's own type of host; nil leaves runtimes as they were measured. Memory and bytes do not
-// depend on the host.
+// NewEstimator fits a model to each class of p. If speeds is not nil, runtimes are first normalised to the reference
+// host, and an estimate is for the type of host of the task. If it is nil, runtimes are used as they were measured.
+// Memory and bytes do not depend on the host.
 //
-// The models are mean, median, and two of the input size. They compete where each run in turn is estimated from the
-// others; a model of the input size must be better than the mean by a tenth. See Validate for the error that remains.
-// Models rest on the samples that were kept; a class that has none, as from CSV, is estimated by its mean.
+// The models are the mean, the median and two that depend on the input size. They are compared by estimating each run
+// from the others; a model of the input size must be better than the mean by a tenth. Validate computes the remaining
+// error. Models are fitted to the samples that were kept; a class without any, such as one read from CSV, is estimated
+// by its mean.
 func NewEstimator(p *Profile, speeds Speeds) *Estimator {
 	e := &Estimator{classes: make(map[classKey]*estimates), speeds: speeds}
 	for _, c := range p.Classes() {
 		e.add(c)
 		if c.Level != AllLevels && e.classes[classKey{c.Transformation, AllLevels}] == nil {
-			e.add(pooled(p.kinds[c.Transformation])) // for levels that the profile has not seen
+			e.add(pooled(p.kinds[c.Transformation])) // for levels that are not in the profile
 		}
 	}
 	return e
@@ -52,7 +53,7 @@ func (e *Estimator) add(c *Class) {
 func newEstimates(c *Class, speeds Speeds) *estimates {
 	x := &estimates{class: c}
 	points := c.points(speeds)
-	if len(points) == 0 { // a summary is all there is, as in a published table
+	if len(points) == 0 { // only a summary is known, as from a published table
 		s := c.stats[Runtime]
 		x.line = line{model: Mean, a: s.Mean, fallback: s.Mean}
 		x.residuals = lognormal(s.CV())
@@ -74,7 +75,7 @@ func newEstimates(c *Class, speeds Speeds) *estimates {
 	return x
 }
 
-// points returns the kept samples with a runtime.
+// points returns the kept samples that have a runtime.
 func (c *Class) points(speeds Speeds) []point {
 	c.trim()
 	var points []point
@@ -87,10 +88,10 @@ func (c *Class) points(speeds Speeds) []point {
 	return points
 }
 
-// outcomes is how many equally likely outcomes stand for a distribution of which only mean and sd are known.
+// outcomes is the number of equally likely outcomes that represent a distribution of which only mean and sd are known.
 const outcomes = 1000
 
-// lognormal returns outcomes of mean 1 and, but for the cut at the ends, a coefficient of variation cv. Runtimes are
+// lognormal returns outcomes with mean 1 and coefficient of variation cv, apart from the cut at both ends. Runtimes are
 // positive and skewed to the right; a normal distribution would give negative ones where the sd is near the mean.
 func lognormal(cv float64) []float64 {
 	if cv == 0 {
@@ -112,24 +113,24 @@ func lognormal(cv float64) []float64 {
 
 // An Estimate is what is expected of a task.
 type Estimate struct {
-	Point   time.Duration // what the model says: the value that was closest in validation
-	Mean    time.Duration // the mean of the outcomes; with the median as model it is not Point
+	Point   time.Duration // the estimate of the model: the value that was closest in validation
+	Mean    time.Duration // the mean of the outcomes; it differs from Point if the model is the median
 	SD      time.Duration // of the outcomes
 	Model   Model
-	Level   int   // of the class that it rests on; AllLevels if the profile does not divide, or lacks the level
-	Samples int64 // tasks that it rests on
+	Level   int   // of the class used; AllLevels if the profile is not divided by level or does not have the level
+	Samples int64 // the number of tasks that the estimate is based on
 
-	MemoryBytes  int64 // to plan with: the largest, or mean + 3 sd where only those are known; 0: not known
-	CPUs         int   // that it keeps busy, at least 1
+	MemoryBytes  int64 // to plan with: the largest, or mean + 3 sd if the largest is not known; 0: not known
+	CPUs         int   // the number of cpus that the task keeps busy, at least 1
 	ReadBytes    int64 // mean; 0: none, or not known
-	WrittenBytes int64 // likewise
+	WrittenBytes int64 // mean; 0: none, or not known
 
 	scale     float64 // seconds for a residual of 1
 	residuals []float64
 }
 
-// Estimate estimates a task; input is the size of its input files, of which a negative one is not known. ok is false
-// if the profile has no runtime of the transformation.
+// Estimate estimates a task. input is the size of its input files; a negative size means that it is not known. ok is
+// false if the profile has no runtime of the transformation.
 func (e *Estimator) Estimate(t Task, input int64) (x Estimate, ok bool) {
 	known := e.classes[classKey{t.Transformation, t.Level}]
 	if known == nil {
@@ -149,7 +150,7 @@ func (e *Estimator) Estimate(t Task, input int64) (x Estimate, ok bool) {
 	}, true
 }
 
-// Quantile returns the runtime that a part q of the outcomes does not exceed, for q from 0 to 1.
+// Quantile returns the runtime that a fraction q of the outcomes does not exceed, for q from 0 to 1.
 func (x Estimate) Quantile(q float64) time.Duration {
 	if len(x.residuals) == 0 {
 		return x.Point
@@ -157,9 +158,9 @@ func (x Estimate) Quantile(q float64) time.Duration {
 	return seconds(x.scale * quantile(x.residuals, q))
 }
 
-// Draw returns one outcome: the runtime that a task may turn out to have. Equal u, from 0 to 1 without 1, give equal
-// outcomes, and u drawn uniformly gives outcomes as they were measured. It is the caller's to draw u by the task's
-// id, say.
+// Draw returns one outcome: a runtime that the task may turn out to have. u is at least 0 and less than 1. Equal u give
+// equal outcomes, and uniformly drawn u give outcomes distributed as they were measured. The caller draws u, for
+// example from the id of the task.
 func (x Estimate) Draw(u float64) time.Duration {
 	n := len(x.residuals)
 	if n == 0 {
@@ -168,9 +169,9 @@ func (x Estimate) Draw(u float64) time.Duration {
 	return seconds(x.scale * x.residuals[max(0, min(n-1, int(u*float64(n))))])
 }
 
-// peak is the memory to plan with. What is planned on the mean fails for every task above it: SeisSynth of CyberShake
-// needs 817 MB in the mean and 1,870 MB at most. Where the largest is not known, at most one task in ten needs more
-// than mean + 3 sd, whatever the distribution (Cantelli's inequality).
+// peak returns the memory to plan with. If the mean were planned, every task above it would fail: SeisSynth of
+// CyberShake needs 817 MB on average and 1,870 MB at most. If the largest value is not known, peak uses mean + 3 sd,
+// which at most one task in ten exceeds, whatever the distribution (Cantelli's inequality).
 func (c *Class) peak() int64 {
 	s := c.stats[Memory]
 	if s.Ranged {
@@ -179,20 +180,21 @@ func (c *Class) peak() int64 {
 	return round(math.Ceil(s.Mean + 3*s.SD))
 }
 
-// slack is how far above whole cpus a utilization may be: clocks of cpu time tick, and short tasks round up.
+// slack is by how much a utilization may exceed a whole number of cpus, because cpu clocks tick and short tasks round
+// up.
 const slack = 0.05
 
-// cpus is how many cpus a task keeps busy: 2 for one that uses 153 %.
+// cpus returns how many cpus a task keeps busy: 2 for one that uses 153 %.
 func (c *Class) cpus() int {
 	return max(1, int(math.Ceil(min(c.stats[Utilization].Mean, math.MaxInt32)-slack)))
 }
 
-// seconds converts to a duration, the nearest that there is.
+// seconds converts to the nearest duration that can be represented.
 func seconds(s float64) time.Duration {
 	return time.Duration(round(s * float64(time.Second)))
 }
 
-// round converts a value to a whole number, the nearest that an int64 holds.
+// round converts to the nearest whole number that an int64 can hold.
 func round(v float64) int64 {
 	if v >= math.MaxInt64 {
 		return math.MaxInt64

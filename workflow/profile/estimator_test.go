@@ -10,12 +10,12 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// estimate is what p says of a task of transformation t.
+// estimate returns the estimate by p for a task of transformation t.
 func estimate(p *profile.Profile, t string, level int, input int64) (profile.Estimate, bool) {
 	return profile.NewEstimator(p, nil).Estimate(profile.Task{Transformation: t, Level: level}, input)
 }
 
-// sized returns tasks of one run whose runtime is what f says of their input.
+// sized returns tasks of one run whose runtime is f of their input.
 func sized(run string, f func(input float64) float64, inputs ...float64) []profile.Sample {
 	var all []profile.Sample
 	for i, in := range inputs {
@@ -69,7 +69,7 @@ func TestEstimatorChoosesAModel(t *testing.T) {
 	}
 }
 
-// A regression never gives what cannot be, far from where it was measured.
+// A regression never gives an impossible value, even far from where it was measured.
 func TestEstimatesStayInRange(t *testing.T) {
 	t.Parallel()
 	falling := func(in float64) float64 { return 100 - in }
@@ -107,7 +107,7 @@ func TestDrawsAreOutcomes(t *testing.T) {
 	}
 }
 
-// Of a published table, mean and sd are all that is known: outcomes have both, and none is negative.
+// Of a published table, only mean and sd are known: outcomes have both, and none is negative.
 func TestEstimatesFromTheLibrary(t *testing.T) {
 	t.Parallel()
 	p, _ := profile.FromLibrary("cybershake")
@@ -130,7 +130,7 @@ func TestEstimatesFromTheLibrary(t *testing.T) {
 	}
 }
 
-// A level that the profile has not seen is estimated from all others; memory is planned on the largest.
+// A level that is not in the profile is estimated from all others; memory is planned by the largest.
 func TestEstimatesByLevel(t *testing.T) {
 	t.Parallel()
 	p := of(t, runtimes("a", "add", 1, 1, 1, 1, 1, 1, 1), runtimes("a", "add", 2, 8, 8, 8, 8, 8, 8),
@@ -155,14 +155,14 @@ func TestValidate(t *testing.T) {
 	got := profile.Validate(p, nil)
 	want := []profile.Score{{
 		Transformation: "map", Level: profile.AllLevels, Tasks: 3, Actual: 40, Wrong: 30, WrongByMean: 30,
-		WrongBy: [4]float64{30, 30, 30, 30}, // one run is left to learn from, and no sizes are known
+		WrongBy: [4]float64{30, 30, 30, 30}, // only one run is left to learn from, and no sizes are known
 	}}
 	if !slices.Equal(got, want) || got[0].Error() != 0.75 {
 		t.Errorf("Validate = %+v, want %+v", got, want)
 	}
 }
 
-// One long run has the same say in the choice of a model as a short one, and more runs than folds are no trouble.
+// One long run has the same weight in the choice of a model as a short one, and there may be more runs than folds.
 func TestManyRuns(t *testing.T) {
 	t.Parallel()
 	rate := func(in float64) float64 { return in }

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// A published profile estimates a task of CyberShake: most end earlier than in the mean, and few much later.
+// A published profile estimates a task of CyberShake: most tasks end earlier than the mean, and a few much later.
 func Example() {
 	p, _ := profile.FromLibrary("cybershake")
 	x, _ := profile.NewEstimator(p, nil).Estimate(profile.Task{Transformation: "SeisSynth"}, -1)

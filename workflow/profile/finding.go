@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// A Rule names one kind of oddity.
+// A Rule names one kind of unusual behaviour.
 type Rule string
 
-// The rules, with the number that a Finding of them holds.
+// These are the rules. Each comment describes the Number of a Finding of the rule.
 const (
 	Rereads       Rule = "rereads"       // bytes read ÷ bytes of input, 2 or more
 	Overallocates Rule = "overallocates" // peak of the address space ÷ peak of memory, 10 or more
@@ -21,19 +21,21 @@ const (
 	manyReads      = 2
 	manyAllocated  = 10
 	littleCPU      = 0.1
-	scatteredTasks = 3 // of which two may differ by chance
+	scatteredTasks = 3 // two tasks may differ by chance
 )
 
-// A Finding is something odd about the tasks of a class. A planner works with it; people may want to mend it.
+// A Finding is something unusual about the tasks of a class. A planner takes it into account; users may want to correct
+// it.
 type Finding struct {
 	Transformation string  `json:"transformation"`
-	Level          int     `json:"level"` // AllLevels: whatever the level
+	Level          int     `json:"level"` // AllLevels: any level
 	Rule           Rule    `json:"rule"`
 	Number         float64 `json:"number"`
-	Sentence       string  `json:"sentence"` // what the tasks do, to follow their name
+	Sentence       string  `json:"sentence"` // what the tasks do, to be written after their name
 }
 
-// Findings returns what is odd about the classes of p, in their order and that of the rules. All numbers are of means.
+// Findings returns what is unusual about the classes of p, by class and then by rule. All numbers are computed from
+// means.
 func (p *Profile) Findings() []Finding {
 	var all []Finding
 	for _, c := range p.Classes() {
@@ -58,7 +60,7 @@ func (c *Class) findings() []Finding {
 		case c.cpus() > 1:
 			found(Parallel, s.Mean, "uses %.0f %% of a cpu: it needs %d cpus", 100*s.Mean, c.cpus())
 		case s.Mean < littleCPU:
-			found(Waits, s.Mean, "uses %.0f %% of a cpu: it waits, for input and output most likely", 100*s.Mean)
+			found(Waits, s.Mean, "uses %.0f %% of a cpu: it waits, most likely for input and output", 100*s.Mean)
 		}
 	}
 	if s := c.stats[Runtime]; s.Count >= scatteredTasks && s.CV() >= 1 {
@@ -67,7 +69,7 @@ func (c *Class) findings() []Finding {
 	return all
 }
 
-// ratio is that of two means, 0 if one of them is not known.
+// ratio returns the ratio of two means, 0 if one of them is not known.
 func (c *Class) ratio(a, b Metric) float64 {
 	if c.stats[a].Count == 0 || c.stats[b].Mean == 0 {
 		return 0
@@ -75,7 +77,7 @@ func (c *Class) ratio(a, b Metric) float64 {
 	return c.stats[a].Mean / c.stats[b].Mean
 }
 
-// short writes a ratio with two digits.
+// short formats a ratio with two digits.
 func short(x float64) string {
 	if x < 9.95 {
 		return fmt.Sprintf("%.1f", x)

@@ -32,7 +32,7 @@ func TestFindings(t *testing.T) {
 		"seisgen overallocates 34.41: allocates 34 × what it uses",
 		"seisgen parallel 1.53: uses 153 % of a cpu: it needs 2 cpus",
 		"spread scattered 1.65: varies: the standard deviation of its runtime is 1.65 × the mean",
-		"wait waits 0.03: uses 3 % of a cpu: it waits, for input and output most likely",
+		"wait waits 0.03: uses 3 % of a cpu: it waits, most likely for input and output",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

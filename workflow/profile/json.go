@@ -14,7 +14,7 @@ import (
 	"github.com/corral-pilot/corral/internal/kit/input"
 )
 
-// document is a profile as JSON: everything that it knows. Level -1 is AllLevels.
+// document is a whole profile as JSON. Level -1 is AllLevels.
 type document struct {
 	Version int             `json:"version"`
 	Runs    []string        `json:"runs"`
@@ -28,10 +28,10 @@ type classDocument struct {
 	Samples        []Sample        `json:"samples"`
 }
 
-// version of the JSON form.
+// version is the version of the JSON form.
 const version = 1
 
-// WriteJSON writes the whole profile: what ReadJSON reads is the same profile, and merges as it did.
+// WriteJSON writes the whole profile. ReadJSON reads it as an identical profile, which merges in the same way.
 func (p *Profile) WriteJSON(w io.Writer) error {
 	d := document{Version: version, Runs: p.Runs(), Classes: []classDocument{}}
 	for _, name := range slices.Sorted(maps.Keys(p.kinds)) {
@@ -52,8 +52,9 @@ func (p *Profile) WriteJSON(w io.Writer) error {
 	return enc.Encode(d)
 }
 
-// ReadJSON reads what WriteJSON wrote, of at most 256 MiB; name is what errors call it. They are of kind Invalid for
-// unknown fields, values that no measurement gives, classes given twice and samples that belong elsewhere.
+// ReadJSON reads what WriteJSON wrote, up to 256 MiB. name is the name of the input in errors. Errors are of kind
+// Invalid: for unknown fields, values that no measurement can give, classes given twice, and samples that belong
+// elsewhere.
 func ReadJSON(r io.Reader, name string) (*Profile, error) {
 	text, err := input.ReadAll(r, maxJSONBytes)
 	var d document
@@ -70,15 +71,15 @@ func ReadJSON(r io.Reader, name string) (*Profile, error) {
 	return p, nil
 }
 
-// beginning is how WriteJSON begins, whoever has indented it.
+// beginning matches the beginning of what WriteJSON writes, however it is indented.
 var beginning = regexp.MustCompile(`^\s*\{\s*"version"\s*:`)
 
-// Sniff reports whether a text that begins so may be a profile as WriteJSON writes it.
+// Sniff reports whether a text that begins with begin may be a profile written by WriteJSON.
 func Sniff(begin []byte) bool { return beginning.Match(begin) }
 
 func (d *document) profile() (*Profile, error) {
 	if d.Version != version {
-		return nil, fmt.Errorf("version %d of the form of profiles is not known, want %d", d.Version, version)
+		return nil, fmt.Errorf("the version of the profile must be %d, not %d", version, d.Version)
 	}
 	p := New()
 	for _, run := range d.Runs {
@@ -102,7 +103,7 @@ func (p *Profile) addClass(d *classDocument) error {
 	case d.Level < AllLevels:
 		return errors.New("the level is negative")
 	case levels[d.Level] != nil || undivided || d.Level == AllLevels && len(levels) > 0:
-		return errors.New("another class of this profile counts the same")
+		return errors.New("another class of this profile has the same tasks")
 	case len(levels) == maxLevels:
 		return fmt.Errorf("the transformation has more than %d levels", maxLevels)
 	case len(d.Stats) == 0:
@@ -123,7 +124,7 @@ func (p *Profile) addClass(d *classDocument) error {
 	}
 	for _, s := range d.Samples {
 		if s.Transformation != d.Transformation || d.Level != AllLevels && s.Level != d.Level || !p.runs[s.Run] {
-			return fmt.Errorf("the sample of task %.100q of run %.100q belongs elsewhere", s.ID, s.Run)
+			return fmt.Errorf("the sample of task %.100q of run %.100q belongs to another class", s.ID, s.Run)
 		}
 		if err := s.validate(); err != nil {
 			return err
@@ -139,7 +140,7 @@ func (p *Profile) addClass(d *classDocument) error {
 	return nil
 }
 
-// strictly decodes one JSON value and refuses unknown fields and anything behind it.
+// strictly decodes one JSON value. Unknown fields and anything after the value are errors.
 func strictly(text []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -147,7 +148,7 @@ func strictly(text []byte, v any) error {
 		return err
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return errors.New("there is more behind the profile")
+		return errors.New("there is text after the end of the profile")
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 //go:embed library/*.csv
 var library embed.FS
 
-// Library returns the names of the profiles that come with Corral, sorted: those of six scientific workflows, as the
-// thesis of 2012 prints them in tables 5.3 to 5.8; library/README.md says how they were converted. They have neither
-// samples nor extremes.
+// Library returns the names of the profiles that are included in Corral, sorted. They describe six scientific
+// workflows, as printed in tables 5.3 to 5.8 of the thesis of 2012; library/README.md explains how they were converted.
+// They have neither samples nor extremes.
 func Library() []string {
 	entries, err := library.ReadDir("library")
 	if err != nil {
@@ -25,7 +25,7 @@ func Library() []string {
 	return names
 }
 
-// FromLibrary returns the profile of a name in Library; ok is false for any other name. It is the caller's.
+// FromLibrary returns the profile of a name in Library; ok is false for any other name. The caller owns the profile.
 func FromLibrary(name string) (p *Profile, ok bool) {
 	if !slices.Contains(Library(), name) {
 		return nil, false

@@ -8,8 +8,8 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// totals are a line of table 5.2: hours of runtime, GB read and written, CPU utilization in percent. The largest
-// memory cannot be recomputed: the tables have means.
+// totals is a line of table 5.2: hours of runtime, GB read and written, CPU utilization in percent. The largest memory
+// cannot be computed, because the tables contain means.
 type totals struct {
 	tasks                                 int64
 	hours, readGB, writtenGB, utilization float64
@@ -25,8 +25,8 @@ var printed = map[string]totals{
 	"sipht":       {31, 1.23, 1.70, 1.48, 93.37},
 }
 
-// deviations are the totals that differ from the printed ones by more than 0.1 %, in percent: rounding of what is
-// printed explains all but that of Montage's utilization, which is the paper's.
+// deviations are the totals that differ from the printed ones by more than 0.1 %, in percent. The rounding of the
+// printed numbers explains all of them except the utilization of Montage, which is an error of the paper.
 var deviations = map[string]float64{
 	"ligo written": -12.7, "sipht hours": 0.30, "cybershake written": -0.13, "montage utilization": 0.11,
 }
@@ -50,7 +50,8 @@ func recomputed(p *profile.Profile) (sum, rounding totals) {
 	return sum, rounding
 }
 
-// Tables 5.3 to 5.8, which the library holds, recompute table 5.2: within 0.1 % each, but for the deviations.
+// The library holds tables 5.3 to 5.8. Table 5.2 can be computed from them: within 0.1 % each, except for the
+// deviations.
 func TestThesisTables(t *testing.T) {
 	t.Parallel()
 	if names := profile.Library(); len(names) != len(printed) {
@@ -92,7 +93,7 @@ func TestThesisTables(t *testing.T) {
 	}
 }
 
-// One transformation dominates each workflow; in Montage it is mAdd, with 27 %, which is no majority.
+// One transformation dominates each workflow; in Montage it is mAdd, with 27 %, which is not a majority.
 func TestShareOfTheLargest(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]float64{

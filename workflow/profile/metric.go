@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A Metric is one thing that is measured of a task.
+// A Metric is one thing that is measured about a task.
 type Metric int
 
-// The metrics. Utilization is computed by Profile.Add from CPU and Runtime unless it is given.
+// These are the metrics. Profile.Add computes Utilization from CPU and Runtime unless it is given.
 const (
 	Runtime     Metric = iota // seconds, from the start of the first process to the end of the last
 	CPU                       // seconds, user and system, of all processes
@@ -18,9 +18,9 @@ const (
 	Memory                    // bytes, the peak
 	Read                      // bytes
 	Written                   // bytes
-	Input                     // bytes, the sizes of the input files
+	Input                     // bytes, the total size of the input files
 	Virtual                   // bytes, the peak of the address space
-	metrics                   // how many there are
+	metrics                   // the number of metrics
 )
 
 var metricNames = [metrics]string{
@@ -29,21 +29,21 @@ var metricNames = [metrics]string{
 
 func (m Metric) String() string { return metricNames[m] }
 
-// parseMetric returns the metric of a name.
+// parseMetric returns the metric with the given name.
 func parseMetric(name string) (Metric, error) {
 	if m := slices.Index(metricNames[:], name); m >= 0 {
 		return Metric(m), nil
 	}
-	return 0, fmt.Errorf("metric %.40q is none of %s", name, strings.Join(metricNames[:], ", "))
+	return 0, fmt.Errorf("metric %.40q must be one of %s", name, strings.Join(metricNames[:], ", "))
 }
 
-// Values are the metrics of one task. The zero Values have none.
+// Values holds the metrics of one task. The zero value has none.
 type Values struct {
 	set   uint16 // bit m: metric m was measured
 	value [metrics]float64
 }
 
-// Set says that metric m was measured to be v, in the metric's unit.
+// Set records that metric m was measured to be v, in the unit of the metric.
 func (x *Values) Set(m Metric, v float64) {
 	x.set |= 1 << m
 	x.value[m] = v
@@ -54,12 +54,12 @@ func (x *Values) Get(m Metric) (v float64, ok bool) {
 	return x.value[m], x.set&(1<<m) != 0
 }
 
-// largest is more than any measured value can be: 300 million years in seconds, 10 exabytes in bytes.
+// largest is more than any measured value can be: 300 billion years in seconds, 10 exabytes in bytes.
 const largest = 1e19
 
-// checkValue refuses what no measurement gives.
+// checkValue returns an error for a value that no measurement can give.
 func checkValue(v float64) error {
-	if !(v >= 0 && v <= largest) { // also NaN
+	if !(v >= 0 && v <= largest) { // true for NaN, too
 		return fmt.Errorf("%v is not a number from 0 to %g", v, float64(largest))
 	}
 	return nil

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// A Model says how the runtime of a task of a class is estimated.
+// A Model determines how the runtime of a task of a class is estimated.
 type Model string
 
-// The models. Those of the input size take the sizes of the task's input files, summed.
+// These are the models. Those of the input size use the total size of the task's input files.
 const (
 	Mean         Model = "mean"         // of the runtimes
 	Median       Model = "median"       // of the runtimes
@@ -18,25 +18,25 @@ const (
 	Linear       Model = "linear"       // regression on the input size, by least squares
 )
 
-// Models lists them, those that win a tie first.
+// Models lists the models; the earlier one is chosen if two are equally good.
 var Models = [...]Model{Mean, Median, Proportional, Linear}
 
-// guard is how much smaller than the mean's the error of a model of the input size must be before it replaces the
-// mean, as a part of it. A regression that is better by chance extrapolates badly; results hardly differ for guards
-// from 3 to 20 %.
+// guard is by how much the error of a model of the input size must be smaller than that of the mean to replace it, as a
+// fraction. A regression that is better only by chance extrapolates badly. Results hardly differ for guards from 3 to
+// 20 %.
 const guard = 0.10
 
 // A point is a task as models see it.
 type point struct {
 	run     string
 	input   float64 // bytes
-	known   bool    // the input size is
+	known   bool    // whether the input size is known
 	runtime float64 // seconds, on the reference host
 }
 
-// A line estimates a + b·input, but at least floor: a regression may be negative where nothing was measured, and a
-// runtime is not. The floor of a regression is the shortest runtime; that of the others, a thousandth of the mean,
-// keeps an estimate from 0 unless every runtime was.
+// A line estimates a + b·input, but at least floor, because a regression can be negative where nothing was measured,
+// and a runtime cannot. The floor of a regression is the shortest runtime. The floor of the other models is a
+// thousandth of the mean, so that an estimate is 0 only if every runtime was.
 type line struct {
 	model    Model
 	a, b     float64
@@ -51,7 +51,7 @@ func (l line) at(input float64, known bool) float64 {
 	return max(l.floor, l.a+l.b*input)
 }
 
-// fit fits a model to points, of which there is at least one; ok is false if it cannot be fitted to them.
+// fit fits a model to points, which must not be empty; ok is false if the model cannot be fitted to them.
 func fit(m Model, points []point) (l line, ok bool) {
 	n := float64(len(points))
 	var runtime, input float64
@@ -92,10 +92,10 @@ func fit(m Model, points []point) (l line, ok bool) {
 	return l, true
 }
 
-// maxFolds bounds the work of a cross-validation: where there are more runs, several are left out together.
+// maxFolds limits the work of a cross-validation: if there are more runs, several are left out together.
 const maxFolds = 32
 
-// folds divides points by run. Runs go round the folds in the order of their names.
+// folds divides points by run. Runs are assigned to the folds in turn, in the order of their names.
 func folds(points []point) [][]point {
 	byRun := make(map[string][]point)
 	for _, p := range points {
@@ -113,9 +113,9 @@ func without(folds [][]point, left int) []point {
 	return slices.Concat(slices.Concat(folds[:left]...), slices.Concat(folds[left+1:]...))
 }
 
-// choose returns the model with the smallest error where each run in turn is estimated from the others. An error is
-// the sum of |actual − estimate| of a run over its sum of runtimes, so that each run counts the same: with plain
-// seconds, one run on a large input would choose for all the others. With fewer than two runs it is the mean.
+// choose returns the model with the smallest error when each run is estimated from the others. The error of a run is
+// its sum of |actual − estimate| divided by its sum of runtimes, so that each run counts the same. With plain seconds,
+// one run on a large input would decide for all the others. With fewer than two runs, choose returns the mean.
 func choose(folds [][]point) Model {
 	if len(folds) < 2 {
 		return Mean
@@ -146,7 +146,7 @@ func choose(folds [][]point) Model {
 	return best
 }
 
-// misses returns the sum of |actual − estimate|, and that of the runtimes, in seconds.
+// misses returns the sum of |actual − estimate| and the sum of the runtimes, in seconds.
 func misses(l line, points []point) (wrong, sum float64) {
 	for _, p := range points {
 		wrong += math.Abs(p.runtime - l.at(p.input, p.known))
@@ -155,7 +155,7 @@ func misses(l line, points []point) (wrong, sum float64) {
 	return wrong, sum
 }
 
-// learn chooses a model for points, of which there is at least one, and fits it.
+// learn chooses a model for points, which must not be empty, and fits it.
 func learn(points []point) line {
 	if l, ok := fit(choose(folds(points)), points); ok {
 		return l

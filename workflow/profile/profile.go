@@ -9,11 +9,12 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Profile summarises the tasks of runs. The zero value is not usable; see New. One goroutine owns it: reading it
-// puts what it keeps in order.
+// A Profile summarises the tasks of runs. The zero value is not usable; use New. Only one goroutine may use it, because
+// even reading sorts and trims the kept samples.
 type Profile struct {
-	runs  map[string]bool
-	kinds map[string]map[int]*Class // :: transformation → level → class; undivided has only AllLevels
+	runs map[string]bool
+	// :: transformation → level → class; only AllLevels if the transformation is not divided.
+	kinds map[string]map[int]*Class
 }
 
 // New returns an empty profile.
@@ -21,7 +22,7 @@ func New() *Profile {
 	return &Profile{runs: make(map[string]bool), kinds: make(map[string]map[int]*Class)}
 }
 
-// Of returns the profile of some samples.
+// Of returns the profile of the given samples.
 func Of(samples []Sample) (*Profile, error) {
 	p := New()
 	for _, s := range samples {
@@ -32,14 +33,14 @@ func Of(samples []Sample) (*Profile, error) {
 	return p, nil
 }
 
-// A Class is a transformation, or what it has at one level.
+// A Class is a transformation, or its tasks at one level.
 type Class struct {
 	Transformation string
-	Level          int // AllLevels: whatever the level
+	Level          int // AllLevels: any level
 	stats          [metrics]Stat
 	kept           []keptSample
 	full           bool   // MaxSamples were kept at the last trim
-	cutoff         uint64 // if full: the highest key among them, above which no sample will be kept
+	cutoff         uint64 // if full: the highest key among them; no sample above it is kept
 }
 
 type keptSample struct {
@@ -47,16 +48,16 @@ type keptSample struct {
 	Sample
 }
 
-// MaxSamples is how many samples of a class are kept. Up to this number, quantiles are exact; the others are left
-// out as if by chance, which puts a quantile off by 1.6 % of the samples (two standard deviations, at the median).
+// MaxSamples is how many samples of a class are kept. Up to this number, quantiles are exact. Beyond it, samples are
+// left out as if at random, which shifts a quantile by 1.6 % of the samples (two standard deviations, at the median).
 const MaxSamples = 4096
 
-// maxLevels is the number of levels of a transformation that are told apart. With more, as in a chain, they are no
-// kinds of work, and the transformation is not divided.
+// maxLevels is the number of levels of a transformation that are kept apart. With more, as in a chain, levels are not
+// different kinds of work, and the transformation is not divided.
 const maxLevels = 16
 
-// Add adds a sample. It fails with kind Invalid on a sample without a transformation or without a value, and on values
-// that nothing can measure (negative, NaN, infinite), and leaves p as it was.
+// Add adds a sample. It returns an error of kind Invalid for a sample without a transformation or without a value, and
+// for values that nothing can measure (negative, NaN, infinite), and then leaves p unchanged.
 func (p *Profile) Add(s Sample) error {
 	if err := s.validate(); err != nil {
 		return corral.Errorf(corral.Invalid, "%w", err)
@@ -82,7 +83,8 @@ func (p *Profile) Add(s Sample) error {
 	return nil
 }
 
-// Merge adds what q knows; q is not changed. A run counts once: that both have one is an error of kind Conflict.
+// Merge adds the contents of q to p; q is not changed. A run counts once: if both have the same run, Merge returns an
+// error of kind Conflict.
 func (p *Profile) Merge(q *Profile) error {
 	for _, run := range q.Runs() {
 		if p.runs[run] {
@@ -102,11 +104,11 @@ func (p *Profile) Merge(q *Profile) error {
 // Runs returns the names of the runs, sorted. A profile that was read from CSV has none.
 func (p *Profile) Runs() []string { return slices.Sorted(maps.Keys(p.runs)) }
 
-// Transformations returns the names of what the profile knows, sorted.
+// Transformations returns the names of the transformations in the profile, sorted.
 func (p *Profile) Transformations() []string { return slices.Sorted(maps.Keys(p.kinds)) }
 
-// Thin keeps at most n of the samples of each class, so that the profile takes little room. Statistics stay exact;
-// quantiles and models rest on what is kept, which is chosen as it is for MaxSamples.
+// Thin keeps at most n of the samples of each class, so that the profile takes little space. Statistics stay exact;
+// quantiles and models use the samples that are kept, which are chosen in the same way as for MaxSamples.
 func (p *Profile) Thin(n int) {
 	for _, levels := range p.kinds {
 		for _, c := range levels {
@@ -117,8 +119,8 @@ func (p *Profile) Thin(n int) {
 	}
 }
 
-// class returns the class that counts a level, and makes it if there is none. Once a transformation has too many
-// levels, or something is known of it whose level is not, it is one class for good.
+// class returns the class for a level, and creates it if there is none. Once a transformation has too many levels, or a
+// sample of it has no known level, it stays one class.
 func (p *Profile) class(name string, level int) *Class {
 	levels := p.kinds[name]
 	if levels == nil {
@@ -158,8 +160,8 @@ func (c *Class) absorb(o *Class) {
 	c.trim()
 }
 
-// trim keeps the samples of lowest key, in the order of their keys. What is left of a union is then the same as what
-// is left of what was left of its parts: the samples of a merge do not depend on the order of merging.
+// trim keeps the samples with the lowest keys, in the order of their keys. Trimming a union gives the same samples as
+// trimming its parts first, so the samples of a merge do not depend on the order of merging.
 func (c *Class) trim() {
 	slices.SortFunc(c.kept, func(a, b keptSample) int {
 		return cmp.Or(
@@ -173,13 +175,13 @@ func (c *Class) trim() {
 	}
 }
 
-// Classes returns the classes by transformation and level: one for a transformation, or one for each of its levels if
-// those differ.
+// Classes returns the classes by transformation and level: one for each transformation, or one for each of its levels
+// if they differ.
 //
-// They differ if the level explains at least half of the variance of runtimes, or of memory, over and above what it
-// would explain by chance: ε² = (SSB − (k−1)·SSW/(n−k)) ÷ (SSB + SSW) of a one-way analysis of variance (Kelley
-// 1935), with k levels and n tasks, and n − k of 8 or more. For two levels this is significant at the level of 1.3 %
-// or better; the size of the effect, and not the significance, decides where there are many tasks.
+// Levels differ if the level explains at least half of the variance of runtimes, or of memory, beyond what it would
+// explain by chance: ε² = (SSB − (k−1)·SSW/(n−k)) ÷ (SSB + SSW) of a one-way analysis of variance (Kelley 1935), with k
+// levels and n tasks, and n − k of 8 or more. For two levels, this is significant at 1.3 % or better. If there are many
+// tasks, the size of the effect decides, not the significance.
 func (p *Profile) Classes() []*Class {
 	var all []*Class
 	for _, name := range slices.Sorted(maps.Keys(p.kinds)) {
@@ -205,7 +207,7 @@ func differ(levels map[int]*Class) bool {
 	return len(levels) > 1 && (explained(levels, Runtime) >= minExplained || explained(levels, Memory) >= minExplained)
 }
 
-// explained is ε² of a metric; 0 if there are too few tasks to tell.
+// explained returns ε² of a metric; 0 if there are too few tasks to tell.
 func explained(levels map[int]*Class, m Metric) float64 {
 	var all Stat
 	var within float64
@@ -225,10 +227,10 @@ func explained(levels map[int]*Class, m Metric) float64 {
 	return (total - within - float64(groups-1)*within/float64(freedom)) / total
 }
 
-// Stat summarises a metric of the class; its count is 0 if the metric was never measured.
+// Stat returns the summary of a metric of the class; its count is 0 if the metric was never measured.
 func (c *Class) Stat(m Metric) Stat { return c.stats[m] }
 
-// Count returns the number of tasks: the largest count of a metric.
+// Count returns the number of tasks: the largest count of any metric.
 func (c *Class) Count() int64 {
 	var n int64
 	for _, s := range c.stats {
@@ -237,7 +239,8 @@ func (c *Class) Count() int64 {
 	return n
 }
 
-// Samples returns the samples that were kept, at most MaxSamples, in an order that does not depend on how they came.
+// Samples returns the samples that were kept, at most MaxSamples, in an order that does not depend on the order in
+// which they were added.
 func (c *Class) Samples() []Sample {
 	c.trim()
 	all := make([]Sample, len(c.kept))
@@ -247,8 +250,8 @@ func (c *Class) Samples() []Sample {
 	return all
 }
 
-// Quantiles returns the q-quantiles of a metric, each q from 0 to 1, by the samples that were kept; nil if none has
-// the metric.
+// Quantiles returns the q-quantiles of a metric, each q from 0 to 1, from the samples that were kept; nil if none of
+// them has the metric.
 func (c *Class) Quantiles(m Metric, qs ...float64) []float64 {
 	c.trim()
 	var values []float64
@@ -268,8 +271,8 @@ func (c *Class) Quantiles(m Metric, qs ...float64) []float64 {
 	return result
 }
 
-// quantile interpolates between sorted values; it is type 7 of Hyndman and Fan, Sample quantiles in statistical
-// packages, 1996. There is at least one value; q below 0 or above 1 gives the extremes.
+// quantile interpolates between sorted values, as type 7 of Hyndman and Fan, Sample quantiles in statistical packages,
+//  1996. There must be at least one value; q below 0 or above 1 gives the extremes.
 func quantile(sorted []float64, q float64) float64 {
 	at := max(0, min(1, q)) * float64(len(sorted)-1)
 	low := int(math.Floor(at))

@@ -16,10 +16,10 @@ import (
 	"github.com/corral-pilot/corral/workflow/profile"
 )
 
-// values are what was measured of a task.
+// values are the measurements of a task.
 type values = map[profile.Metric]float64
 
-// sample is one of a transformation t, with pairs of a metric and its value.
+// sample returns a sample of transformation t; the last arguments are pairs of a metric and its value.
 func sample(run, id, t string, level int, measured values) profile.Sample {
 	s := profile.Sample{Task: profile.Task{Transformation: t, Level: level}, Run: run, ID: id}
 	for m, v := range measured {
@@ -103,7 +103,7 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// Levels are told apart where they differ, by a test that the numbers of tasks do not deceive.
+// Levels are kept apart if they differ, by a test that is not misled by the number of tasks.
 func TestClassesDivideLevelsThatDiffer(t *testing.T) {
 	t.Parallel()
 	many := func(level, n int, mean, spread float64) []profile.Sample {
@@ -160,7 +160,7 @@ func drawSamples(t *rapid.T) []profile.Sample {
 	return all
 }
 
-// A merge of the profiles of runs, in any order, is the profile of all samples, in any order, up to rounding.
+// A merge of the profiles of runs, in any order, equals the profile of all samples, in any order, apart from rounding.
 func TestMergeEqualsTheWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -203,7 +203,7 @@ type classView struct {
 	Samples []string
 }
 
-// view is what can be seen of a profile.
+// view returns what is visible of a profile.
 func view(p *profile.Profile) []classView {
 	var all []classView
 	for _, c := range p.Classes() {
@@ -219,7 +219,7 @@ func view(p *profile.Profile) []classView {
 	return all
 }
 
-// Of many samples some are kept, the same whatever the order, and quantiles stay close.
+// Of many samples some are kept, the same ones in any order, and quantiles stay close.
 func TestQuantilesOfManySamples(t *testing.T) {
 	t.Parallel()
 	const n = 50_000

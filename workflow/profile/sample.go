@@ -12,22 +12,22 @@ import (
 	"github.com/corral-pilot/corral/workflow"
 )
 
-// A Task says which task is meant: one that was measured, or one whose runtime is to be estimated.
+// A Task identifies a task that was measured, or one whose runtime is to be estimated.
 type Task struct {
 	Transformation string `json:"transformation"`
 	Level          int    `json:"level"`          // in its workflow, from 0; AllLevels: not known
 	Host           string `json:"host,omitempty"` // the type of host, see HostType; empty: not known
 }
 
-// A Sample is what one successful execution of a task was measured to take.
+// A Sample holds the measurements of one successful execution of a task.
 type Sample struct {
 	Task
-	Run    string `json:"run"` // which run it belongs to: runs are what estimates are tested on
+	Run    string `json:"run"` // the run that it belongs to; estimates are tested by run
 	ID     string `json:"id"`  // of the task, unique in its run
 	Values Values `json:"values"`
 }
 
-// AllLevels stands for the level where a transformation is not divided by levels.
+// AllLevels is the level of a transformation that is not divided by levels.
 const AllLevels = -1
 
 func (s *Sample) validate() error {
@@ -49,17 +49,17 @@ func (s *Sample) validate() error {
 // maxName is how many bytes the name of a transformation may have.
 const maxName = 1000
 
-// checkName refuses names that a line of text cannot show.
+// checkName returns an error for a name that cannot be shown in a line of text.
 func checkName(name string) error {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, odd) {
-		return fmt.Errorf("%.100q is not a name of 1 to %d printable bytes", name, maxName)
+		return fmt.Errorf("%.100q must be a name of 1 to %d printable bytes", name, maxName)
 	}
 	return nil
 }
 
-// key is where the sample stands in the order by which samples are kept: as good as random, but always the same. The
-// hash is FNV-1a; its bits are mixed by the last step of splitmix64, because those of short texts are not uniform.
+// key determines which samples are kept: it is as good as random, but always the same for a sample. The hash is FNV-1a.
+// The last step of splitmix64 mixes its bits, because FNV-1a is not uniform for short texts.
 func (s *Sample) key() uint64 {
 	h := fnv.New64a()
 	for _, part := range []string{s.Run, "\x00", s.ID} {
@@ -71,11 +71,11 @@ func (s *Sample) key() uint64 {
 	return x ^ x>>31
 }
 
-// Samples returns a sample of each task of w that was measured; run names the execution.
+// Samples returns a sample of each task of w that was measured; run is the name of the execution.
 //
-// In a Workflow the runtime 0 says that it is not known, and yet there are tasks that were too fast for the clock.
-// Such a one is told by what else is known of its execution, its machine say, and its runtime is then 0. The other
-// metrics are not set where they are 0.
+// In a Workflow, a runtime of 0 means that it is not known, but there are also tasks that were too fast for the clock.
+// Such a task is recognised by other facts known about its execution, such as its machine, and its runtime is then 0.
+// The other metrics are not set if they are 0.
 func Samples(w *workflow.Workflow, run string) []Sample {
 	var all []Sample
 	for i, task := range Tasks(w) {
@@ -104,8 +104,8 @@ func Samples(w *workflow.Workflow, run string) []Sample {
 	return all
 }
 
-// Execution names the execution that w tells of, so that samples of it are known again wherever they are read: by the
-// workflow's name and the instant at which it began. otherwise stands for one whose instant is not known.
+// Execution names the execution that w describes by the name of the workflow and the instant at which it began, so that
+// its samples are recognised wherever they are read. It returns otherwise if the instant is not known.
 func Execution(w *workflow.Workflow, otherwise string) string {
 	if w.ExecutedAt.IsZero() {
 		return otherwise
@@ -113,7 +113,7 @@ func Execution(w *workflow.Workflow, otherwise string) string {
 	return w.Name + " " + w.ExecutedAt.UTC().Format(time.RFC3339Nano)
 }
 
-// Tasks says of each task of w what a Profile calls it. The host is that on which it was measured, if it was.
+// Tasks returns how a Profile identifies each task of w. The host is the one on which the task was measured, if it was.
 func Tasks(w *workflow.Workflow) []Task {
 	hosts := make(map[string]string, len(w.Machines))
 	for _, m := range w.Machines {
@@ -127,7 +127,7 @@ func Tasks(w *workflow.Workflow) []Task {
 	return all
 }
 
-// InputBytes returns the size of the input files of task i; ok is false if the size of one of them is not known.
+// InputBytes returns the total size of the input files of task i; ok is false if the size of one of them is not known.
 func InputBytes(w *workflow.Workflow, i int) (bytes int64, ok bool) {
 	for _, f := range w.Tasks[i].Inputs {
 		size, known := w.FileSizes[f]
@@ -139,8 +139,9 @@ func InputBytes(w *workflow.Workflow, i int) (bytes int64, ok bool) {
 	return bytes, true
 }
 
-// HostType names machines that are alike: architecture, vendor and number of cores. The clock rate is not part of it:
-// traces give that of one moment. It is empty if the number of cores is not known.
+// HostType returns a name that is the same for similar machines: architecture, vendor and number of cores. The clock
+// rate is not part of it, because traces give only its value at one moment. The name is empty if the number of cores is
+// not known.
 func HostType(m workflow.Machine) string {
 	if m.CPU.Cores == 0 {
 		return ""
@@ -148,11 +149,12 @@ func HostType(m workflow.Machine) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %d cores", m.Arch, m.CPU.Vendor, m.CPU.Cores)), " ")
 }
 
-// SiteHosts names the hosts of a site as one type: what a run tells of its tasks is at which site they ran.
+// SiteHosts returns the name for the hosts of a site as one type, because a run records only at which site a task ran.
 func SiteHosts(site string) string { return "site " + site }
 
-// transformation returns the task's name. Some traces have none: there the name is the id, in which a number tells the
-// tasks of a transformation apart. The program's name stands for it then, or else the id without that number.
+// transformation returns the name of the task. In some traces the name is the id, which includes a number to keep the
+// tasks of a transformation apart. In that case, transformation returns the name of the program, or else the id without
+// that number.
 func transformation(t *workflow.Task) string {
 	if t.Name != t.ID {
 		return t.Name

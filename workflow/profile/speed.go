@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// Speeds say how fast types of hosts are, beside a reference, which has 1: a task that takes t there takes t ÷ speed.
+// Speeds gives the speed of types of hosts relative to a reference, whose speed is 1: a task that takes t on the
+// reference takes t ÷ speed.
 type Speeds map[string]Speed // :: type of host → speed
 
-// A Speed is how fast a type of host is.
+// A Speed is the speed of a type of host.
 type Speed struct {
 	Factor float64
-	Shared int // classes that ran there and on another host of the same comparison: what it rests on
+	Shared int // the number of classes that ran there and on another compared host
 }
 
-// of returns the factor of a type of host; of one that is not known it is 1.
+// of returns the factor of a type of host, or 1 if it is not known.
 func (s Speeds) of(host string) float64 {
 	if speed, ok := s[host]; ok {
 		return speed.Factor
@@ -26,12 +27,12 @@ func (s Speeds) of(host string) float64 {
 
 const (
 	minShared    = 3   // samples of a class on a host, before they count
-	sweeps       = 200 // of the fit; each one halves what is left, or better
+	sweeps       = 200 // of the fit; each one at least halves the remaining error
 	effect       = 1e-9
-	sharedWeight = 100 // samples beyond which more do not make a class weightier
+	sharedWeight = 100 // with more samples than this, the weight of a class does not increase
 )
 
-// A cell is what a class took on a type of host: the logarithm of the geometric mean of its runtimes.
+// A cell is how long a class took on a type of host: the logarithm of the geometric mean of its runtimes.
 type cell struct {
 	class  int
 	host   string
@@ -39,13 +40,13 @@ type cell struct {
 	weight float64
 }
 
-// Speeds compares the types of hosts on which the same classes ran. The logarithm of a runtime is taken as the sum of
-// one effect of the class and one of the host (a two-way model without interaction), fitted by least squares to the
-// geometric means of at least three samples each. The reference is the type of host with most samples. Hosts that
+// Speeds compares the types of hosts on which the same classes ran. The logarithm of a runtime is modelled as the sum
+// of an effect of the class and an effect of the host (a two-way model without interaction), fitted by least squares to
+// geometric means of at least three samples each. The reference is the type of host with the most samples. Hosts that
 // cannot be compared with it, not even through others, are missing from the result.
 //
-// It cannot tell a slow host from a host that was given larger inputs: use it on profiles whose hosts did the same
-// work.
+// It cannot distinguish a slow host from a host that was given larger inputs: use it on profiles whose hosts did the
+// same work.
 func (p *Profile) Speeds() Speeds {
 	cells, count := p.cells()
 	if len(count) == 0 {
@@ -64,7 +65,7 @@ func (p *Profile) Speeds() Speeds {
 	return speeds
 }
 
-// cells returns what each class took on each known host, and how many samples each host has.
+// cells returns how long each class took on each known host, and how many samples each host has.
 func (p *Profile) cells() (cells []cell, count map[string]int) {
 	count = make(map[string]int)
 	for k, c := range p.Classes() {
@@ -84,7 +85,7 @@ func (p *Profile) cells() (cells []cell, count map[string]int) {
 	return cells, count
 }
 
-// comparable returns the hosts that share a class with the reference, or with one that does, and so on.
+// comparable returns the hosts that share a class with the reference, directly or through other hosts.
 func comparable(cells []cell, reference string) map[string]bool {
 	reached, classes := map[string]bool{reference: true}, make(map[int]bool)
 	for grown := true; grown; {
@@ -98,7 +99,7 @@ func comparable(cells []cell, reference string) map[string]bool {
 	return reached
 }
 
-// fitHosts returns the effect of each host, by turns with those of the classes (Gauss–Seidel).
+// fitHosts returns the effect of each host. It fits hosts and classes in turn (Gauss–Seidel).
 func fitHosts(cells []cell, reference string) map[string]float64 {
 	hosts, classes := make(map[string]float64), make(map[int]float64)
 	for range sweeps {
@@ -118,7 +119,7 @@ func fitHosts(cells []cell, reference string) map[string]float64 {
 	return hosts
 }
 
-// level sets each effect to the weighted mean of what is left for it.
+// level sets each effect to the weighted mean of what left returns for its cells.
 func level[K cmp.Ordered](cells []cell, effects map[K]float64, left func(cell) (K, float64)) {
 	sums, weights := make(map[K]float64), make(map[K]float64)
 	for _, c := range cells {

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// A Stat summarises the values of one metric. Its zero value is that of no values.
+// A Stat summarises the values of one metric. The zero value summarises no values.
 type Stat struct {
 	Count int64   `json:"count"`
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"` // of a sample: divided by count - 1; 0 for a single value
 
-	// The extremes; published tables do not give them (Ranged is false then).
+	// These are the extremes. Published tables do not give them; Ranged is then false.
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 	Ranged bool    `json:"ranged"`
@@ -20,7 +20,7 @@ type Stat struct {
 // Sum returns the sum of the values.
 func (s Stat) Sum() float64 { return s.Mean * float64(s.Count) }
 
-// CV is the coefficient of variation: the standard deviation as a part of the mean; 0 if the mean is 0.
+// CV returns the coefficient of variation: the standard deviation divided by the mean; 0 if the mean is 0.
 func (s Stat) CV() float64 {
 	if s.Mean == 0 {
 		return 0
@@ -51,20 +51,21 @@ func (s Stat) merged(o Stat) Stat {
 	}
 }
 
-// squares is the sum of the squared distances from the mean.
+// squares returns the sum of the squared distances from the mean.
 func (s Stat) squares() float64 { return s.SD * s.SD * float64(max(s.Count-1, 0)) }
 
 // mostCount keeps sums of counts far from overflow.
 const mostCount = 1e15
 
-// roundoff is how far, as a part of it, a mean may be outside of the extremes, which are exact: it is computed.
+// roundoff is how far a mean may be outside of the extremes, as a fraction: the extremes are exact, but the mean is
+// computed.
 const roundoff = 1e-9
 
-// leastSquared is what the largest of some values must be for their sd to be exact: squares of far smaller ones are
-// below the least normal number, and lose digits.
+// leastSquared is the value that the largest of some values must have for their sd to be exact: the squares of far
+// smaller ones are below the smallest normal number, and lose digits.
 const leastSquared = 1e-140
 
-// validate refuses a summary that no values have.
+// validate returns an error for a summary that no values can have.
 func (s Stat) validate() error {
 	if s.Count < 1 || s.Count > mostCount {
 		return fmt.Errorf("count %d is not a number from 1 to %g", s.Count, float64(mostCount))
@@ -81,14 +82,14 @@ func (s Stat) validate() error {
 		return fmt.Errorf("mean %g is not between min %g and max %g", s.Mean, s.Min, s.Max)
 	}
 	if s.Count == 1 && s.SD != 0 {
-		return fmt.Errorf("sd %g is of one value", s.SD)
+		return fmt.Errorf("sd %g is not 0, but there is only one value", s.SD)
 	}
 	most := (s.Max-s.Mean)*(s.Mean-s.Min) + s.Max*s.Max*roundoff
 	if s.Ranged && s.Max > leastSquared && s.squares()/float64(s.Count) > most {
-		return fmt.Errorf("sd %g is more than values between min and max have", s.SD) // Bhatia and Davis 2000
+		return fmt.Errorf("sd %g is more than values between min and max can have", s.SD) // Bhatia and Davis 2000
 	}
 	if !s.Ranged && (s.Min != 0 || s.Max != 0) {
-		return fmt.Errorf("min or max is given, but not ranged")
+		return fmt.Errorf("min or max is given, but ranged is not")
 	}
 	return nil
 }

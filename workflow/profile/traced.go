@@ -2,11 +2,11 @@ package profile
 
 import "github.com/corral-pilot/corral/workflow/profile/trace"
 
-// Traced returns the sample that a trace is; run stands for its run if it names none. Its level in a workflow is not
-// known, nor on which type of host it ran. Whether the command ended well is the caller's to look at.
+// Traced returns a trace as a sample; run is its run if the trace names none. Its level in a workflow and the type of
+// its host are not known. The caller must check whether the command succeeded.
 //
-// The input is what was read at least once, as trace.Trace.Distinct tells it, and not the sizes of declared inputs as
-// with a workflow: so a task that reads nothing twice has as much read as input.
+// The input is what was read at least once, as trace.Trace.Distinct computes it, and not the sizes of declared inputs
+// as for a workflow. So a task that reads nothing twice has the same values for Read and Input.
 func Traced(t *trace.Trace, run string) Sample {
 	s := Sample{Task: Task{Transformation: t.Transformation, Level: AllLevels}, Run: run, ID: t.ID}
 	if t.Run != "" {
@@ -26,12 +26,12 @@ func Traced(t *trace.Trace, run string) Sample {
 	return s
 }
 
-// AddTrace adds to a sample what a trace of its task tells and nothing else does: its address space, and in mode io
-// what of its input it read, in place of how large that is.
+// AddTrace adds to a sample what only a trace of its task contains: the address space and, in mode io, how much of its
+// input it read, which replaces the size of the input.
 func (s *Sample) AddTrace(t *trace.Trace) {
 	s.Values.Set(Virtual, float64(t.Virtual()))
 	if distinct, ok := t.Distinct(); ok {
 		s.Values.Set(Input, float64(distinct))
-		s.Values.Set(Read, float64(t.Bytes().Read)) // the same bytes, for their ratio
+		s.Values.Set(Read, float64(t.Bytes().Read)) // measured in the same way as Input, so that their ratio is right
 	}
 }

@@ -1,21 +1,21 @@
 package profile
 
-// A Score says how well a class is estimated from runs that are not its own.
+// A Score describes how well a class is estimated from other runs.
 type Score struct {
 	Transformation string  `json:"transformation"`
 	Level          int     `json:"level"`
-	Tasks          int     `json:"tasks"`           // estimated: of runs that leave at least one other
+	Tasks          int     `json:"tasks"`           // that were estimated: those of runs that leave at least one other
 	Actual         float64 `json:"actual_s"`        // summed over the tasks
-	Wrong          float64 `json:"wrong_s"`         // |actual − estimate|, by the model that the other runs choose
+	Wrong          float64 `json:"wrong_s"`         // |actual − estimate|, by the model chosen from the other runs
 	WrongByMean    float64 `json:"wrong_by_mean_s"` // the same by the mean of the other runs
 
-	// WrongBy is the same by each of Models; by the mean where one cannot be fitted.
+	// WrongBy is the same for each of Models; by the mean if one cannot be fitted.
 	WrongBy [len(Models)]float64 `json:"wrong_by_s"`
 }
 
-// Validate scores each class by nested leave-one-run-out: each run in turn is estimated from the others, and the
-// others alone choose the model, by leaving out each of themselves. So the scores are what an estimate for a new run
-// may expect. Classes that only one run has are not in the result.
+// Validate scores each class by nested leave-one-run-out: each run is estimated from the others, and the model is
+// chosen from the others alone, again by leaving out each of them. So the scores show the error to expect for a new
+// run. Classes with only one run are not in the result.
 func Validate(p *Profile, speeds Speeds) []Score {
 	var all []Score
 	for _, c := range p.Classes() {
@@ -45,7 +45,7 @@ func Validate(p *Profile, speeds Speeds) []Score {
 	return all
 }
 
-// Error returns the sum of the misses as a part of the runtimes; 0 if those are 0.
+// Error returns the sum of the misses divided by the sum of the runtimes; 0 if all runtimes are 0.
 func (s Score) Error() float64 {
 	if s.Actual == 0 {
 		return 0

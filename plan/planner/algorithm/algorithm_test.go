@@ -143,7 +143,7 @@ func TestAutoTakesTheBest(t *testing.T) {
 					t.Errorf("%d: %s, plan by %s: %+v", k, objective, made.Algorithm, made.Contest)
 				}
 			}
-			if last := made.Reasons[len(made.Reasons)-1]; !strings.HasPrefix(last, string(made.Algorithm)+" is taken") {
+			if last := made.Reasons[len(made.Reasons)-1]; !strings.HasPrefix(last, string(made.Algorithm)+" is chosen") {
 				t.Errorf("%d: %q", k, last)
 			}
 		}
@@ -166,7 +166,7 @@ func TestAutoKnowsTheQueue(t *testing.T) {
 	}
 	made, err := q.Make(t.Context(), plan.Auto)
 	if err != nil || made.Feasible || made.Nearest == nil || len(made.Contest) != len(plan.Algorithms)-1 ||
-		!strings.Contains(made.Reasons[0], "misses the goal more often than not") ||
+		!strings.Contains(made.Reasons[0], "misses the goal in most outcomes") ||
 		!strings.Contains(made.Reasons[0], "--deadline ") {
 		t.Errorf("%+v, %v", made, err)
 	}

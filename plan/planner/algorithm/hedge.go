@@ -44,13 +44,13 @@ func Hedge(p plan.Problem, made *plan.Plan) *plan.Plan {
 	}
 	most := cost.Amount{Money: h.most(), Unit: made.Cost.Unit}
 	if budget := made.Goal.Budget; budget != nil && most.Money > budget.Money {
-		made.Reasons = append(made.Reasons, fmt.Sprintf("its pilots are not hedged: if the second ones do the work, it may "+
-			"cost %s, but the budget is %s", most.Brief(), budget.Brief()))
+		made.Reasons = append(made.Reasons, fmt.Sprintf("its pilots are not hedged: if the second ones do the work, "+
+			"it may cost %s, but the budget is %s", most.Brief(), budget.Brief()))
 		return made
 	}
-	hedged.Reasons = append(slices.Clone(made.Reasons), fmt.Sprintf("%[2]d of %[1]d pilots are requested at another site, "+
-		"too, and the later one is withdrawn: %[3]s is expected instead of %[4]s, and at most %[5]s", len(made.Pilots), twins,
-		hedged.Cost.Brief(), made.Cost.Brief(), most.Brief()))
+	hedged.Reasons = append(slices.Clone(made.Reasons), fmt.Sprintf("%[2]d of %[1]d pilots are requested at another "+
+		"site, too, and the later one is withdrawn: %[3]s is expected instead of %[4]s, and at most %[5]s",
+		len(made.Pilots), twins, hedged.Cost.Brief(), made.Cost.Brief(), most.Brief()))
 	return hedged
 }
 

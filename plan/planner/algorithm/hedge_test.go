@@ -94,14 +94,14 @@ func TestHedgesKeepLimits(t *testing.T) {
 		want   int
 		says   string
 	}{
-		{"two have room", func(*plan.Site) {}, nil, 2, "of 2 pilots 2"},
-		{"one has room, and the other waits", func(b *plan.Site) { b.Room = availability.New(4, 0) }, nil, 2, "of 2 pilots 2"},
-		{"the site gives cpus for one", func(b *plan.Site) { b.CPUs = 4 }, nil, 1, "of 2 pilots 1"},
-		{"what is left allows one", func(b *plan.Site) { left := cost.Money(5_000_000); b.Left = &left }, nil, 1, "of 2 pilots 1"},
+		{"two have room", func(*plan.Site) {}, nil, 2, "2 of 2 pilots"},
+		{"one has room, and the other waits", func(b *plan.Site) { b.Room = availability.New(4, 0) }, nil, 2, "2 of 2 pilots"},
+		{"the site gives cpus for one", func(b *plan.Site) { b.CPUs = 4 }, nil, 1, "1 of 2 pilots"},
+		{"what is left allows one", func(b *plan.Site) { left := cost.Money(5_000_000); b.Left = &left }, nil, 1, "1 of 2 pilots"},
 		{"it is ten times as dear, and within the budget", dear, &cost.Amount{Money: 81_000_000, Unit: cost.CPUHours}, 2,
-			"80.022ch at most"},
+			"at most 80.022ch"},
 		{"it is ten times as dear, and over the budget", dear, &cost.Amount{Money: 79_000_000, Unit: cost.CPUHours}, 0,
-			"not hedged: if the second ones work it may cost 80.022ch"},
+			"not hedged: if the second ones do the work, it may cost 80.022ch"},
 	} {
 		p, made := two(tc.change)
 		made.Goal.Budget = tc.budget

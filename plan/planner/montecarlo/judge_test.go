@@ -102,7 +102,7 @@ func TestNoPlanIsSureEnough(t *testing.T) {
 	}
 	c := pl.Nearest.Confidence
 	if c.Asked != 0.9 || c.Reached < 0.6 || c.Reached > 0.8 ||
-		!strings.Contains(pl.Reasons[0], fmt.Sprintf("the surest does in %.3f; --confidence 0.", c.Reached)) {
+		!strings.Contains(pl.Reasons[0], fmt.Sprintf("the safest does in %.3f; --confidence 0.", c.Reached)) {
 		t.Errorf("%+v: %v", c, pl.Reasons)
 	}
 	goal.Confidence = 0.6

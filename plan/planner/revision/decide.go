@@ -289,8 +289,8 @@ func (o *outlook) ask(d *Decision, p *plan.Plan) {
 	d.Predicted.Cost = d.Predicted.Cost.Plus(p.Cost.Money)
 	switch {
 	case o.Left > 0:
-		d.say("behind: %d task(s) fit no pilot before it leaves; with %d more pilot(s) of %d cpus it ends after %s", o.Left,
-			len(p.Pilots), p.PeakCPUs, brief(d.Predicted.End))
+		d.say("behind: %d task(s) fit no pilot before it leaves; with %d more pilot(s) of %d cpus it ends after %s",
+			o.Left, len(p.Pilots), p.PeakCPUs, brief(d.Predicted.End))
 	default:
 		d.say("behind: it would end after %s, the target is %s; with %d more pilot(s) of %d cpus it ends after %s",
 			plan.Beyond(before, brief(o.target())), brief(o.target()), len(p.Pilots), p.PeakCPUs,

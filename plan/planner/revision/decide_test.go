@@ -299,9 +299,9 @@ func TestDecide(t *testing.T) {
 func TestALimitIsNamed(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(*plan.Site){
-		"site hpc gives 0 cpu(s) more":                   func(s *plan.Site) { s.CPUs = 0 },
-		"site hpc takes 0 pilot(s) more":                 func(s *plan.Site) { s.CPUs, s.Pilots = 1, 0 },
-		"of the allocation at site hpc 0.001ch are left": func(s *plan.Site) { s.Left = new(cost.Money); *s.Left = 1000 },
+		"site hpc provides 0 more cpu(s)":                   func(s *plan.Site) { s.CPUs = 0 },
+		"site hpc accepts 0 more pilot(s)":                 func(s *plan.Site) { s.CPUs, s.Pilots = 1, 0 },
+		"site hpc has 0.001ch of its allocation left": func(s *plan.Site) { s.Left = new(cost.Money); *s.Left = 1000 },
 	} {
 		v := scene(t)
 		v.Goal, v.Promise = plan.Goal{Objective: plan.Makespan}, 20*time.Minute
@@ -344,7 +344,7 @@ func TestTasksWithoutAPilotHaveNoEnd(t *testing.T) {
 	v.Pilots[0].Phase, v.Pilots[0].Ended = revision.Gone, 30*time.Second
 	v.Tasks[0] = revision.Task{State: corral.TaskReady, Pilot: -1}
 	d, err := revision.Decide(v)
-	if want := "the deadline of 1h0m0s will be missed: 4 task(s) fit no pilot that there is"; err != nil ||
+	if want := "the deadline of 1h0m0s will be missed: 4 task(s) fit no present pilot"; err != nil ||
 		d.News != revision.Late || !slices.Contains(d.Reasons, want) {
 		t.Errorf("%+v, %v; want %q", d, err, want)
 	}

@@ -6,8 +6,8 @@
 // How it works, by file:
 //
 //	view.go      the state at an instant: the goal, the tasks, the pilots of the plan, the sites
-//	outlook.go   corrects estimates by the tasks that have ended, makes a problem of the remaining work and the present
-//	             pilots, and predicts its end with planner.Expect
+//	outlook.go   corrects estimates by the tasks that have ended, makes a problem of the remaining work and the
+//	             present pilots, and predicts its end with planner.Expect
 //	budget.go    the money spent and committed, and the pilots that must end before it exceeds the budget
 //	thrift.go    the pilots to release so that the budget covers the remaining work
 //	walltime.go  the pilots that would cut off their next tasks, and therefore take no more

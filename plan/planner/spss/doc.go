@@ -7,8 +7,8 @@
 //	deadlines.go  each task's deadline: the workflow's slack, distributed among its levels
 //	spss.go       Make: plans one workflow after another, and admits or rejects it
 //	machine.go    the content of a plan: machines with their tasks, gaps and paid time
-//	offers.go     the possible places of a task on a machine, and their order: the published search, which is linear in
-//	              the number of machines
+//	offers.go     the possible places of a task on a machine, and their order: the published search, which is linear
+//	              in the number of machines
 //	index.go      the same choice with trees, in logarithmic time
 //	treap.go      a tree that is searched by key and by attribute
 //

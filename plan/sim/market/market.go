@@ -101,8 +101,8 @@ func (s *Site) Reserve(wanted slot.Slot) error {
 		return corral.Errorf(corral.Conflict, "%w", &slot.StaleError{Site: s.Name, Piece: piece, Free: free})
 	}
 	if now.Fee != wanted.Fee {
-		return corral.Errorf(corral.Conflict, "the fee of %d processors of site %s from %s on has changed to %s from %s",
-			wanted.Processors, s.Name, wanted.Start, now.Fee, wanted.Fee)
+		return corral.Errorf(corral.Conflict, "the fee of %d processors of site %s from %s on has changed to %s from "+
+			"%s", wanted.Processors, s.Name, wanted.Start, now.Fee, wanted.Fee)
 	}
 	s.Queue.Claim(wanted.Start, wanted.End(), wanted.Processors)
 	return nil

@@ -35,8 +35,8 @@ func ReadJobs(ctx context.Context, r io.Reader, name string) (*Trace, error) {
 	case err != nil:
 		return nil, err
 	case len(t.Jobs) == 0 && t.LeftOut > 0:
-		return nil, corral.ErrorAt(corral.Invalid, name, "none of its %d jobs has a known runtime and number of processors",
-			t.LeftOut)
+		return nil, corral.ErrorAt(corral.Invalid, name, "none of its %d jobs has a known runtime and number of "+
+			"processors", t.LeftOut)
 	case len(t.Jobs) == 0:
 		return nil, corral.ErrorAt(corral.Invalid, name, "it contains no jobs")
 	}

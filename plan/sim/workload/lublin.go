@@ -14,13 +14,13 @@ import (
 //
 // The model defines a job's arrival, its number of processors and its runtime:
 //
-//	processors  serial with some probability; otherwise the logarithm to base 2 has a two-stage uniform distribution, and
-//	            is rounded in most cases, so that most sizes are powers of two
+//	processors  serial with some probability; otherwise the logarithm to base 2 has a two-stage uniform distribution,
+//	            and is rounded in most cases, so that most sizes are powers of two
 //	runtime     its natural logarithm has a hyper-gamma distribution, a mixture of two gamma distributions; the more
 //	            processors a job has, the more probable is the one with long runtimes
-//	arrival     the natural logarithm of the time between two jobs has a gamma distribution; that time passes slower or
-//	            faster depending on the half hour of the day, in proportion to the jobs that arrive in it, which follow
-//	            another gamma distribution
+//	arrival     the natural logarithm of the time between two jobs has a gamma distribution; that time passes slower
+//	            or faster depending on the half hour of the day, in proportion to the jobs that arrive in it, which
+//	            follow another gamma distribution
 //
 // The model has no requested times and no users: jobs request their runtimes, and each has a user of its own.
 //

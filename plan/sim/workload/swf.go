@@ -156,8 +156,8 @@ func parse(words []string) (r Record, err error) {
 		case math.Abs(x) > maxNumber && i != Memory && i != RequestedMemory:
 			return r, fmt.Errorf("field %d is %s, which is beyond %d", i+1, word, int(maxNumber))
 		case x < 0 && x != -1 && names[i] != "":
-			return r, fmt.Errorf("the %s, field %d, is %s: the only negative value allowed is -1, for unknown", names[i],
-				i+1, word)
+			return r, fmt.Errorf("the %s, field %d, is %s: the only negative value allowed is -1, for unknown",
+				names[i], i+1, word)
 		}
 		r[i] = x
 	}

@@ -57,19 +57,19 @@ func TestWhatIsWrongHasAPlace(t *testing.T) {
 	t.Parallel()
 	good := record("0", "1", "1", "1", "1")
 	for text, want := range map[string]string{
-		"":                               "t.swf: there is no job in it",
-		"; Version: 2.2\n":               "t.swf: there is no job in it",
-		record("0", "-1", "1", "1", "1"): "t.swf: of none of its 1 jobs processors and runtime are known",
-		good + record("0", "-5", "1", "1", "1"): "t.swf:2: the run time, field 4, is -5: only -1, for what is not known, " +
-			"may be negative",
-		good + "\n1 2 3\n":                      "t.swf:3: the line has 3 fields, want 18",
+		"":                               "t.swf: it contains no jobs",
+		"; Version: 2.2\n":               "t.swf: it contains no jobs",
+		record("0", "-1", "1", "1", "1"): "t.swf: none of its 1 jobs has a known runtime and number of processors",
+		good + record("0", "-5", "1", "1", "1"): "t.swf:2: the run time, field 4, is -5: the only negative value allowed " +
+			"is -1, for unknown",
+		good + "\n1 2 3\n":                      "t.swf:3: the line must have 18 fields, not 3",
 		record("x", "1", "1", "1", "1"):         `t.swf:1: field 2, "x", is not a number`,
 		record("0", "NaN", "1", "1", "1"):       `t.swf:1: field 4, "NaN", is not a number`,
 		record("0", "1", "1", "1", "1e10"):      "t.swf:1: field 9 is 1e10, which is beyond 1000000000",
 		record("0", "1", "1", "-Inf", "1"):      "t.swf:1: field 8 is -Inf, which is beyond 1000000000",
 		good + strings.Repeat("1 ", 40_000):     "t.swf:2: the line is longer than 64 KiB",
 		"\x1f\x8bno":                            "t.swf: decompressing: unexpected EOF",
-		strings.TrimSpace(good) + " 1\n" + good: "t.swf:1: the line has 19 fields, want 18",
+		strings.TrimSpace(good) + " 1\n" + good: "t.swf:1: the line must have 18 fields, not 19",
 	} {
 		_, err := read(text)
 		if err == nil || err.Error() != want || corral.KindOf(err) != corral.Invalid {

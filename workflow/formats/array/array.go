@@ -96,7 +96,8 @@ func (c Command) check() error {
 	for _, place := range slices.Sorted(maps.Keys(texts)) {
 		for _, text := range texts[place] {
 			if !utf8.ValidString(text) {
-				return corral.ErrorAt(corral.Invalid, place, "%q is not UTF-8, which is required for all texts of a workflow", text)
+				return corral.ErrorAt(corral.Invalid, place, "%q is not UTF-8, which is required for all texts of a "+
+					"workflow", text)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func TestLines(t *testing.T) {
 		"no such":     {"a\n", []int{1, 2}, "--array: there is no line 2: f has 1"},
 		"before":      {"a\n", []int{0}, "there is no line 0"},
 		"binary":      {"a\n\xff\n", nil, "f:2: the line is not UTF-8"},
-		"zero byte":   {"a\nb\x00\n", nil, "f:2: the line has a zero byte"},
+		"zero byte":   {"a\nb\x00\n", nil, "f:2: the line contains a zero byte"},
 		"a long line": {strings.Repeat("x", maxEntry+1), nil, "f:1: the line has 131009 bytes"},
 	} {
 		if _, err := Lines("f", tc.text, tc.numbers); corral.KindOf(err) != corral.Invalid ||
@@ -125,9 +125,9 @@ func TestRefused(t *testing.T) {
 		"binary":               {Command{Argv: []string{"a", "\xff"}}, `command: "\xff" is not UTF-8`},
 		"both places":          {Command{Argv: []string{"a"}, Dir: "/d", Inputs: []string{"f"}}, "--cwd: tasks with --in"},
 		"relative":             {Command{Argv: []string{"a"}, Dir: "d"}, `--cwd: "d" is not an absolute path`},
-		"placeholder":          {Command{Argv: []string{"a"}, Dir: "/d/%{TASKS}"}, "--cwd: %{TASKS} stands for nothing"},
+		"placeholder":          {Command{Argv: []string{"a"}, Dir: "/d/%{TASKS}"}, "--cwd: unknown placeholder %{TASKS}"},
 		"run in own directory": {Command{Argv: []string{"a"}, Streams: workflow.Streams{Stdout: "%{RUN}"}}, "--stdout: %{RUN} is for"},
-		"one file of many":     {Command{Argv: []string{"a"}, Outputs: []string{"o"}}, `file "o" is written by task "1", too`},
+		"one file of many":     {Command{Argv: []string{"a"}, Outputs: []string{"o"}}, `file "o" is also written by task "1"`},
 		"outside":              {Command{Argv: []string{"a"}, Inputs: []string{"/etc/passwd"}}, `file "/etc/passwd" is outside`},
 	} {
 		if _, err := tc.c.Workflow(Numbers([]int{1, 2})); corral.KindOf(err) != corral.Invalid ||

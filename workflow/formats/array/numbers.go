@@ -75,9 +75,11 @@ func lines(name, text string) (all []string, err error) {
 			return nil, corral.ErrorAt(corral.Invalid, at, "the line has %d bytes; the maximum is %d", len(line),
 				maxEntry)
 		case !utf8.ValidString(line):
-			return nil, corral.ErrorAt(corral.Invalid, at, "the line is not UTF-8, which is required for all texts of a workflow")
+			return nil, corral.ErrorAt(corral.Invalid, at, "the line is not UTF-8, which is required for all texts "+
+				"of a workflow")
 		case strings.ContainsRune(line, 0):
-			return nil, corral.ErrorAt(corral.Invalid, at, "the line contains a zero byte, which is not possible in an environment variable")
+			return nil, corral.ErrorAt(corral.Invalid, at, "the line contains a zero byte, which is not possible in "+
+				"an environment variable")
 		}
 		all = append(all, line)
 	}

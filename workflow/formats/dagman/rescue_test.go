@@ -162,11 +162,11 @@ func TestRescueOfDAGMan(t *testing.T) {
 func TestReadRescue(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ text, want string }{
-		"a node's name is missing": {"DONE\n", "r:1: DONE wants the name of one node"},
-		"two names":                {"\nDONE a b\n", "r:2: DONE wants the name of one node"},
+		"a node's name is missing": {"DONE\n", "r:1: DONE needs the name of one node"},
+		"two names":                {"\nDONE a b\n", "r:2: DONE needs the name of one node"},
 		"a whole DAG":              {"# Rescue DAG file\nJOB a a.sub DONE\n", "r:2: this rescue file holds a whole DAG"},
-		"something else":           {"PARENT a CHILD b\n", `r:1: "PARENT" is no statement of a rescue file`},
-		"a relative path":          {"# Corral data: x\n", `r:1: "x" is not an absolute path`},
+		"something else":           {"PARENT a CHILD b\n", `r:1: "PARENT" is not a statement of a rescue file`},
+		"a relative path":          {"# Corral data: x\n", `r:1: "x" must be an absolute path`},
 		"a long line":              {"DONE " + strings.Repeat("x", 1<<20), "r: a line is too long"},
 	} {
 		_, err := dagman.ReadRescue(strings.NewReader(tc.text), "r")

@@ -295,8 +295,8 @@ func obeyConnect(s *scope, st *statement) error {
 	}
 	from, to := pair[0].pinned(true), pair[1].pinned(false)
 	if from == 0 || from != to {
-		return wrong("%d pins out of one splice and %d into the other: the numbers must be equal, and pins numbered from 1",
-			from, to)
+		return wrong("%d pins out of one splice and %d into the other: the numbers must be equal, and pins numbered "+
+			"from 1", from, to)
 	}
 	for number := range from {
 		out, in := pair[0].pins[pin{true, number + 1}], pair[1].pins[pin{false, number + 1}]

@@ -294,14 +294,14 @@ func TestWriteRefuses(t *testing.T) {
 		`transfer_output_files "http://x"`:        {Argv: argv, Outputs: []string{"http://x"}},
 		`output " o"`:                             {Argv: argv, Streams: workflow.Streams{Stdout: " o"}},
 		`another name than its own of file "d/x"`: {Argv: argv, Inputs: []string{"d/x"}, Names: map[string]string{"d/x": "y"}},
-		"files with their paths beside files with their bare names": {Argv: argv, Inputs: []string{"d/x", "d/y"},
+		"both files with their paths and files with their bare names": {Argv: argv, Inputs: []string{"d/x", "d/y"},
 			Names: map[string]string{"d/x": "x"}},
 		`the category "a b"`:          {Argv: argv, Control: &workflow.Control{Category: "a b"}},
 		`the script's argument "a b"`: {Argv: argv, Control: &workflow.Control{Pre: &workflow.Script{Argv: []string{"a b"}}}},
-		"a script in a folder, without a name, or that is deferred by parts of a second": {
+		"a script in a folder, without a name, or deferred by a fraction of a second": {
 			Argv: argv, Control: &workflow.Control{Pre: &workflow.Script{Argv: argv, Dir: "d"}}},
-		"an exit status to spare retries without a number of retries": {Argv: argv, Control: &workflow.Control{UnlessExit: 1}},
-		"a final task with a category, an abort, an exit status to spare retries, or done": {
+		"an exit status that prevents retries without a number of retries": {Argv: argv, Control: &workflow.Control{UnlessExit: 1}},
+		"a final task with a category, an abort, an exit status that prevents retries, or done": {
 			Argv: argv, Retries: &two, Control: &workflow.Control{Final: true, UnlessExit: 1}},
 	} {
 		task.ID, task.Name, task.CPUs = "t", "n", 1
@@ -321,10 +321,10 @@ func TestWriteRefusesGroups(t *testing.T) {
 	t.Parallel()
 	one := 1
 	for want, wf := range map[string]workflow.Workflow{
-		`"a": DAGMan's format cannot hold what is said of subworkflow "J" as a whole`: {
+		`"a": DAGMan's format cannot hold the control of subworkflow "J" as a whole`: {
 			Subworkflows: []workflow.Subworkflow{{Name: "J", First: 0, End: 2, Job: true, Retries: &one}},
 		},
-		`"b": DAGMan's format cannot hold subworkflows "S" and "T", which share some of their tasks`: {
+		`"b": DAGMan's format cannot hold subworkflows "S" and "T", which overlap without being nested`: {
 			Subworkflows: []workflow.Subworkflow{{Name: "S", First: 0, End: 2}, {Name: "T", First: 1, End: 3}},
 		},
 		`"a": DAGMan's format cannot hold a priority, a label, noop or final of sub-DAG "S" as a whole`: {
@@ -333,10 +333,10 @@ func TestWriteRefusesGroups(t *testing.T) {
 		`"a": DAGMan's format cannot hold the name "S\nJOB" of a sub-DAG`: {
 			Subworkflows: []workflow.Subworkflow{{Name: "S\nJOB", First: 0, End: 2}},
 		},
-		`"c": DAGMan's format cannot hold an order behind task "a" that does not hold for all of subworkflow "S"`: {
+		`"c": DAGMan's format cannot hold an order after task "a" that does not apply to all of subworkflow "S"`: {
 			Subworkflows: []workflow.Subworkflow{{Name: "S", First: 1, End: 3}},
 		},
-		`"d": DAGMan's format cannot hold an order behind task "a" that does not hold for all of subworkflow "T"`: {
+		`"d": DAGMan's format cannot hold an order after task "a" that does not apply to all of subworkflow "T"`: {
 			Subworkflows: []workflow.Subworkflow{{Name: "T", First: 0, End: 2}},
 		},
 		`"e": DAGMan's format cannot hold the category "c" in sub-DAG "S", because its name does not begin with "S+"`: {

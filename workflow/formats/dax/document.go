@@ -139,7 +139,8 @@ func (d *document) next() (xml.Token, error) {
 		}
 	}
 	if directive, ok := token.(xml.Directive); ok && bytes.ContainsAny(directive, "[<") {
-		return nil, d.here().Errorf("the document type declares entities or elements, which are not supported; remove it")
+		return nil, d.here().Errorf("the document type declares entities or elements, which are not supported; " +
+			"remove it")
 	}
 	return token, nil
 }

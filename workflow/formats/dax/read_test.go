@@ -138,7 +138,7 @@ func TestReadTheGeneratorsDialect(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{"x": 100, "y": 6}, wf.FileSizes); diff != "" {
 		t.Errorf("sizes (-want +got):\n%s", diff)
 	}
-	const warning = `w.dax:3: file "x" has 70 bytes here, and 100 elsewhere; what its writer says counts, or else the most ` +
+	const warning = `w.dax:3: file "x" has 70 bytes here, and 100 elsewhere; the writer's size is used, or else the largest ` +
 		`(and 1 more like it)`
 	if len(warnings) != 1 || warnings[0].String() != warning {
 		t.Errorf("warnings %v, want %s", warnings, warning)
@@ -185,23 +185,23 @@ func TestReadRefuses(t *testing.T) {
 	bomb := `<!DOCTYPE adag [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>` + "\n" + document(job("&b;", ""))
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "w.dax: the file is empty"},
-		{"blank", " \n", "w.dax:2:1: the file ends in the middle of the document"},
+		{"blank", " \n", "w.dax:2:1: the file ends before the end of the document"},
 		{"no XML", "JOB a a.sub", `w.dax:1: not XML: it begins with "JOB a a.sub"`},
-		{"cut", document(a)[:50], "w.dax:2:21: the file ends in the middle of the document"},
-		{"cut in a word", document(a)[:25], "w.dax:1:26: the file ends in the middle of the document"},
-		{"no end", `<adag name="w">` + "\n" + a, "w.dax:2:31: the file ends in the middle of the document"},
+		{"cut", document(a)[:50], "w.dax:2:21: the file ends before the end of the document"},
+		{"cut in a word", document(a)[:25], "w.dax:1:26: the file ends before the end of the document"},
+		{"no end", `<adag name="w">` + "\n" + a, "w.dax:2:31: the file ends before the end of the document"},
 		{"crossed", document("<job id='a'></adag>"), "w.dax:2:20: not XML: element <job> closed by </adag>"},
 		{"unquoted", document("<job id=a/>"), "w.dax:2:10: not XML: unquoted or missing attribute value in element"},
-		{"two roots", document(a) + "<adag/>", "w.dax:4: there is something after the end of the document"},
-		{"junk behind", document(a) + "x", "w.dax:4: there is something after the end of the document"},
+		{"two roots", document(a) + "<adag/>", "w.dax:4: there is text after the end of the document"},
+		{"junk behind", document(a) + "x", "w.dax:4: there is text after the end of the document"},
 		{"text inside", document(a, "oops", a), `w.dax:3: there is text between the elements: "oops"`},
-		{"another root", "<workflow/>", "w.dax:1: the document is <workflow>, not <adag>: it is no DAX"},
-		{"version 4", `<adag name="w" version="4.0"/>`, `w.dax:1: version is "4.0"; only DAX 2 and 3 are read`},
+		{"another root", "<workflow/>", "w.dax:1: the document is <workflow>, not <adag>: it is not a DAX"},
+		{"version 4", `<adag name="w" version="4.0"/>`, `w.dax:1: version is "4.0"; only DAX 2 and 3 are supported`},
 		{"latin", `<?xml version="1.0" encoding="ISO-8859-1"?>` + document(a),
-			`w.dax:1:44: not XML: opening charset "ISO-8859-1": the encoding "ISO-8859-1" is not read; convert the file to UTF-8`},
+			`w.dax:1:44: not XML: opening charset "ISO-8859-1": the encoding "ISO-8859-1" is not supported; convert the file to UTF-8`},
 		{"version of XML", `<?xml version="1.1"?>` + document(a), `w.dax:1:22: not XML: unsupported version "1.1"; only version 1.0 is supported`},
 		{"not UTF-8", document(job("\xff", "")), "w.dax:2:12: not XML: invalid UTF-8"},
-		{"entities", bomb, "w.dax:1: the document type declares entities or elements, and none are expanded; remove it"},
+		{"entities", bomb, "w.dax:1: the document type declares entities or elements, which are not supported; remove it"},
 		{"unknown entity", document(job("&x;", "")), "w.dax:2:13: not XML: invalid character entity &x;"},
 		{"no jobs", document(), "w.dax:4: the workflow has no tasks"},
 		{"no id", document(job("", "")), "w.dax:2: the task has no id"},
@@ -229,9 +229,9 @@ func TestReadRefuses(t *testing.T) {
 		{"runtime in words", document(`<job id="a" runtime="long"/>`), `w.dax:2: task "a": runtime: "long" is not a number in range`},
 		{"no cores", document(`<job id="a" cores="0"/>`), `w.dax:2: task "a": cores: 0, want 1 to 65536`},
 		{"memory in words", document(job("a", `<profile namespace="pegasus" key="memory">2 GB</profile>`)),
-			`w.dax:2: task "a": profile pegasus.memory: "2 GB" is not a whole number in range`},
+			`w.dax:2: task "a": profile pegasus.memory: "2 GB" is not an integer in range`},
 		{"open quote", document(job("a", `<argument>-x 'y</argument>`)),
-			`w.dax:2: task "a": argument: a quote is not closed, or a backslash ends it`},
+			`w.dax:2: task "a": argument: a quote is not closed, or a backslash is at the end`},
 		{"workflow in a workflow", document(`<dax id="sub" file="sub.dax"/>`),
 			`w.dax:2: job "sub" is a workflow of its own (<dax>); convert each workflow by itself`},
 	} {
@@ -266,9 +266,9 @@ func TestReadWarns(t *testing.T) {
 			"w.dax:2: a runtime below 0 is ignored\nw.dax:2: a size below 0 is ignored (2 times)"},
 		{"no link", document(job("a", `<uses file="x" size="7"/><uses file="p" executable="true"/>`)), 0, "w.dax:2: <uses> without a link is ignored"},
 		{"two writers", document(writer, strings.Replace(writer, `"a"`, `"c"`, 1)), 0,
-			`w.dax:3: file "x" is written by two tasks, a and c; the workflow can be planned, but not run`},
+			`w.dax:3: file "x" is written by two tasks, a and c; the workflow can be planned but not run`},
 		{"reads without being a child", document(writer, other), 1,
-			`w.dax:3: task "b" reads "x", which task "a" writes, but does not come after it; it is made its child`},
+			`w.dax:3: task "b" reads "x", which task "a" writes, but does not come after it; it becomes its child`},
 	} {
 		wf, warnings, err := readString(c.text, workflow.Options{})
 		if err != nil {
@@ -392,7 +392,7 @@ func TestLongArguments(t *testing.T) {
 	text := strings.NewReader(document(job("a", "<argument>"+strings.Repeat("a ", mib+1)+"</argument>")))
 	_, _, err := dax.Read(t.Context(), text, "w.dax", workflow.Options{})
 	if corral.KindOf(err) != corral.Invalid || !strings.HasPrefix(err.Error(), "w.dax:") ||
-		!strings.HasSuffix(err.Error(), "it is longer than 2 MiB, which no program can be started with") {
+		!strings.HasSuffix(err.Error(), "it is longer than 2 MiB, the maximum for starting a program") {
 		t.Errorf("Read = %v", err)
 	}
 }

@@ -226,13 +226,13 @@ func TestReadRefuses(t *testing.T) {
 		{"empty", "", "w.makeflow: the file is empty"},
 		{"not UTF-8", "a:\n\techo \xe9\n", "w.makeflow:2: the line is not UTF-8; convert the file"},
 		{"no rules", "# nothing\n", "w.makeflow:2: the workflow has no tasks"},
-		{"no rule at all", "JOB a a.sub\n", `w.makeflow:1: "JOB a a.sub" is no rule (FILES: FILES), no variable (NAME=VALUE) and no command (behind a tab)`},
+		{"no rule at all", "JOB a a.sub\n", `w.makeflow:1: "JOB a a.sub" is not a rule (FILES: FILES), a variable (NAME=VALUE) or a command (after a tab)`},
 		{"other operator", "A:=1\n", `w.makeflow:1: the rule has no command`},
-		{"another operator", "A?=1\n", `w.makeflow:1: "A?=1" is no rule (FILES: FILES), no variable (NAME=VALUE) and no command (behind a tab)`},
+		{"another operator", "A?=1\n", `w.makeflow:1: "A?=1" is not a rule (FILES: FILES), a variable (NAME=VALUE) or a command (after a tab)`},
 		{"no command", "a: b\n\nc: d\n\ttrue\n", "w.makeflow:1: the rule has no command before the next one (w.makeflow:3)"},
 		{"no command at the end", "a:\n\t\n", "w.makeflow:1: the rule has no command"},
-		{"no rule for a command", "\ttrue\n", "w.makeflow:1: there is a command, but no rule for it; a rule has one command: join several with a semicolon"},
-		{"second command", "a:\n\ttrue\n\tfalse\n", "w.makeflow:3: there is a command, but no rule for it; a rule has one command: join several with a semicolon"},
+		{"no rule for a command", "\ttrue\n", "w.makeflow:1: there is a command without a rule; a rule has one command: join several with a semicolon"},
+		{"second command", "a:\n\ttrue\n\tfalse\n", "w.makeflow:3: there is a command without a rule; a rule has one command: join several with a semicolon"},
 		{"empty command", "a:\n\tLOCAL\n", "w.makeflow:2: the rule's command is empty"},
 		{"no target", ": b\n\ttrue\n", "w.makeflow:1: the rule has no target"},
 		{"two rules", "a b:\n\ttrue\nc ./b:\n\ttrue\n", `w.makeflow:3: file "b" is a target of two rules (w.makeflow:1)`},
@@ -240,23 +240,23 @@ func TestReadRefuses(t *testing.T) {
 		{"cycle of one", "b:\n\ttrue\na: b ./a\n\ttrue\n", "w.makeflow:3: the tasks form a cycle: a -> a"},
 		{"colon", "a: b: c\n\ttrue\n", `w.makeflow:1: there is a second colon; write \: in the name of a file`},
 		{"remote name", "a: b->c\n\ttrue\n", "w.makeflow:1: remote names (file->name) are not supported; the command has to use the name of the file"},
-		{"makeflow", "a:\n\tLOCAL MAKEFLOW b.makeflow\n", "w.makeflow:2: a makeflow in a makeflow is not supported; convert each by itself"},
+		{"makeflow", "a:\n\tLOCAL MAKEFLOW b.makeflow\n", "w.makeflow:2: nested makeflows are not supported; convert each of them separately"},
 		{"undefined", "a:\n\n\techo $B\n", `w.makeflow:3: variable "B" is defined neither before this line nor in the environment`},
 		{"undefined in a value", "A=$B\n", `w.makeflow:1: variable "A": variable "B" is defined neither before this line nor in the environment`},
 		{"defined too late", "a:\n\techo $B\nB=1\n", `w.makeflow:2: variable "B" is defined neither before this line nor in the environment`},
 		{"of another category", "CATEGORY=x\nB=1\nCATEGORY=y\na:\n\techo $B\n", `w.makeflow:5: variable "B" is defined neither before this line nor in the environment`},
-		{"automatic", "a: b\n\techo $@ x\n", `w.makeflow:2: "$@ x": want the name of a variable behind $; automatic variables such as $@ are not part of Makeflow, and \$ is for the shell`},
+		{"automatic", "a: b\n\techo $@ x\n", `w.makeflow:2: "$@ x": a variable name must follow $; automatic variables such as $@ are not part of Makeflow, and \$ is for the shell`},
 		{"shell", "a: b\n\techo $((1+2))\n", `w.makeflow:2: "$((1+2))": ")" does not close the name of a variable`},
 		{"function", "a: $(wildcard *.c)\n\ttrue\n", `w.makeflow:1: "$(wildcard *.c)": ")" does not close the name of a variable`},
 		{"without end", "A=$(B\na:\n\ttrue\n", `w.makeflow:1: variable "A": "$(B": ")" does not close the name of a variable`},
 		{"quote without end", "a:\n\ttrue\nA=\"b\nb:\n", `w.makeflow:3: a quote (") is not closed before the end of the file`},
 		{"doubling", doubling, `w.makeflow:12: variable "A": the value is longer than 1 MiB`},
-		{"cores", "CORES=two\na:\n\ttrue\n", `w.makeflow:2: CORES: "two" is not a whole number in range, which may end with K, M, G or T`},
-		{"memory", ".MAKEFLOW MEMORY -1\na:\n\ttrue\n", `w.makeflow:2: MEMORY: "-1" is not a whole number in range, which may end with K, M, G or T`},
+		{"cores", "CORES=two\na:\n\ttrue\n", `w.makeflow:2: CORES: "two" is not an integer in range with an optional suffix K, M, G or T`},
+		{"memory", ".MAKEFLOW MEMORY -1\na:\n\ttrue\n", `w.makeflow:2: MEMORY: "-1" is not an integer in range with an optional suffix K, M, G or T`},
 		{"directive", ".UMBRELLA SPEC x\n", "w.makeflow:1: .UMBRELLA is not supported; want .MAKEFLOW, .RESOURCE or .SIZE"},
 		{"resource", ".MAKEFLOW SPEED 3\n", "w.makeflow:1: .MAKEFLOW SPEED is not supported; want CATEGORY, CORES, MEMORY, DISK, GPUS or WALL_TIME"},
 		{"arguments", ".MAKEFLOW CORES\n", "w.makeflow:1: .MAKEFLOW has 1 arguments, want 2: a name and a value"},
-		{"size", ".SIZE x big\n", `w.makeflow:1: .SIZE: "big" is not a whole number in range, which may end with K, M, G or T`},
+		{"size", ".SIZE x big\n", `w.makeflow:1: .SIZE: "big" is not an integer in range with an optional suffix K, M, G or T`},
 		{"export", "export # nothing\n", "w.makeflow:1: export names no variable"},
 	} {
 		wf, _, err := readString(c.text, workflow.Options{})
@@ -278,9 +278,9 @@ func TestReadWarns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
 		{"local", "a:\n\tLOCAL true\nL=LOCAL\nb:\n\t$L true\n",
-			"w.makeflow:2: LOCAL is ignored: the task runs on a worker, as the others do (and 1 more like it)"},
+			"w.makeflow:2: LOCAL is ignored: the task runs on a worker like the others (and 1 more like it)"},
 		{"absolute sources", "a: /bin/sh /bin/cat\n\ttrue\nb: a /bin/sh /made\n\ttrue\n/made:\n\ttrue\n",
-			`w.makeflow:1: source "/bin/sh" is an absolute path; it has to be on every worker (and 1 more like it)`},
+			`w.makeflow:1: source "/bin/sh" is an absolute path; it must exist on every worker (and 1 more like it)`},
 		{"batch options", "BATCH_OPTIONS=-q long\na:\n\ttrue\n", "w.makeflow:1: BATCH_OPTIONS is ignored: it is for a batch system"},
 		{"mode", ".MAKEFLOW MODE FIXED\na:\n\ttrue\n", "w.makeflow:1: .MAKEFLOW MODE is ignored"},
 	} {
@@ -312,7 +312,7 @@ func TestReadBounds(t *testing.T) {
 		"empty lines":    {"", "\n", "the workflow is longer than 1 MiB"},
 		"rules":          {"", "a:\n\ttrue\n", `file "a" is a target of two rules (w.makeflow:1)`},
 		"values":         {"A=" + strings.Repeat("x", 1000) + "\n", "A=y$A\nr$A:\n\ttrue\n", "the values of variables are together longer than 256 KiB"},
-		"commands":       {"A=" + strings.Repeat("x", 1000) + "\n", ".SIZE a 1\nB=$A\n", "with its variables put in, the workflow is longer than 1 MiB"},
+		"commands":       {"A=" + strings.Repeat("x", 1000) + "\n", ".SIZE a 1\nB=$A\n", "with its variables expanded, the workflow is longer than 1 MiB"},
 		"one that grows": {"A=x\n", "A+=$A\n", "the values of variables are together longer than 256 KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -331,8 +331,8 @@ func TestReadBounds(t *testing.T) {
 	for want, text := range map[string]string{
 		"w.makeflow:42: variables are nested more than 32 deep":         nested + "a: $A40\n\ttrue\n",
 		"w.makeflow:43: variables are nested more than 32 deep":         nested + "a:\n\ttrue $A40\n",
-		"w.makeflow:42: what variables stand for is longer than 16 MiB": nested + "a: $A30\n\ttrue\n",
-		"w.makeflow:43: what variables stand for is longer than 16 MiB": nested + "a:\n\ttrue $A30\n",
+		"w.makeflow:42: the expansion of variables is longer than 16 MiB": nested + "a: $A30\n\ttrue\n",
+		"w.makeflow:43: the expansion of variables is longer than 16 MiB": nested + "a:\n\ttrue $A30\n",
 	} {
 		if _, _, err := readString(text, workflow.Options{}); err == nil || err.Error() != want {
 			t.Errorf("Read = %v, want %s", err, want)
@@ -355,7 +355,7 @@ func TestTheNumberOfFilesIsBounded(t *testing.T) {
 		opts workflow.Options
 		want string
 	}{
-		{few, workflow.Options{MaxBytes: 20 * n * 100}, "w.makeflow:225: with its variables put in, the workflow is longer than 2000000 bytes"},
+		{few, workflow.Options{MaxBytes: 20 * n * 100}, "w.makeflow:225: with its variables expanded, the workflow is longer than 2000000 bytes"},
 		{"\n" + few + "all: $B $B\n\ttrue\n", workflow.Options{}, "w.makeflow:2004: variables stand for more than 1000000 files"},
 		{few, workflow.Options{}, "<nil>"},
 	} {
@@ -409,7 +409,7 @@ func TestTheWorkOfExportsIsBounded(t *testing.T) {
 		return "", false
 	}}
 	_, _, err := makeflow.Read(ctx, strings.NewReader(text.String()), "w.makeflow", opts)
-	want := "w.makeflow:35: with its variables put in, the workflow is longer than 10000 bytes"
+	want := "w.makeflow:35: with its variables expanded, the workflow is longer than 10000 bytes"
 	if corral.KindOf(err) != corral.Invalid || err.Error() != want || looked > 20*n {
 		t.Errorf("Read = %v after %d look-ups, want %s", err, looked, want)
 	}

@@ -12,22 +12,22 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A file of traces has a JSON object a line, so that files are joined by writing one behind the other, and many tasks
-// may append to one file.
+// A file of traces has one JSON object per line, so that files can be joined by concatenation and many tasks can append
+// to one file.
 
-// maxLine is the longest line, in bytes, that is read.
+// maxLine is the length of the longest line that is read, in bytes.
 const maxLine = 64 << 20
 
 // maxTraces is how many traces are read from one file.
 const maxTraces = 1_000_000
 
-// sign is how every line begins that Write has written.
+// sign is the beginning of every line that Write has written.
 const sign = `{"corral_trace":`
 
-// Sniff reports whether a text that begins so may be traces as Write writes them.
+// Sniff reports whether a text that begins with begin may contain traces written by Write.
 func Sniff(begin []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(begin, " \t\r\n"), []byte(sign)) }
 
-// Line is the trace as one line of JSON, with its end.
+// Line returns the trace as one line of JSON, including the newline.
 func (t *Trace) Line() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -36,9 +36,10 @@ func (t *Trace) Line() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Read reads traces, one a line, and hands each over, which is valid; name is what errors call the file. They are of
-// kind Invalid, with the place name:line, for a line that is not a trace of this version, for unknown fields and for
-// numbers that no measurement gives; or what each returned. A last line that was cut off is refused like any other.
+// Read reads traces, one per line, and calls each with every one of them, after validation. name is the name of the
+// file in errors. Errors are of kind Invalid, with the place name:line: for a line that is not a trace of this version,
+// for unknown fields and for numbers that no measurement can give. Read also returns any error from each. An incomplete
+// last line is an error, too.
 func Read(r io.Reader, name string, each func(*Trace) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -67,33 +68,33 @@ func Read(r io.Reader, name string, each func(*Trace) error) error {
 	return nil
 }
 
-// parse reads one line.
+// parse parses one line.
 func parse(line []byte) (*Trace, error) {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	t := new(Trace)
 	if err := dec.Decode(t); err != nil {
-		return nil, fmt.Errorf("it is not a trace: %w", err)
+		return nil, fmt.Errorf("the line is not a trace: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("there is more behind the trace")
+		return nil, errors.New("there is text after the end of the trace")
 	}
 	return t, t.validate()
 }
 
-// validate refuses what no execution leaves.
+// validate returns an error for a trace that no execution can produce.
 func (t *Trace) validate() error {
 	switch {
 	case t.Version != Version:
-		return fmt.Errorf("version %d of the form of traces is not known, want %d", t.Version, Version)
+		return fmt.Errorf("the version of the trace must be %d, not %d", Version, t.Version)
 	case t.Mode != Processes && t.Mode != IO:
-		return fmt.Errorf("mode %.40q is neither %s nor %s", t.Mode, Processes, IO)
+		return fmt.Errorf("mode %.40q must be %s or %s", t.Mode, Processes, IO)
 	case t.ID == "" || t.Transformation == "":
-		return errors.New("it has no id or no transformation")
+		return errors.New("the trace has no id or no transformation")
 	case t.Runtime() < 0:
-		return errors.New("it ended before it started")
+		return errors.New("the trace ends before it starts")
 	case len(t.Processes) == 0:
-		return errors.New("it has no process")
+		return errors.New("the trace has no process")
 	case t.MoreProcs < 0 || t.MoreCalls < 0:
 		return errors.New("a count is negative")
 	}
@@ -139,14 +140,14 @@ func (t *Trace) validateBytes() error {
 	return nil
 }
 
-// maxSpan is how long anything takes at most, in nanoseconds: a thousand days. maxCount bounds
-// bytes and calls of one thing.
+// maxSpan is the longest possible duration, in nanoseconds: a thousand days. maxCount limits the bytes and the calls of
+// one thing.
 const (
 	maxSpan  = 1e9 * 86400 * 1000
 	maxCount = 1 << 53
 )
 
-// kindNames has the kinds, with a blank on both sides of each.
+// kindNames contains the kinds, each between two blanks.
 var kindNames = func() string {
 	names := " "
 	for _, k := range AllKinds {
@@ -157,7 +158,7 @@ var kindNames = func() string {
 
 func (s Sum) valid() bool { return counts(s.Read, s.Written, s.Reads, s.Writes) }
 
-// counts reports whether all are numbers of bytes or calls.
+// counts reports whether all values are possible numbers of bytes or calls.
 func counts(all ...int64) bool {
 	for _, n := range all {
 		if n < 0 || n > maxCount {

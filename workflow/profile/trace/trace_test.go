@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// process is one that was there from start to end, in seconds, and had so many bytes.
+// process returns one that existed from start to end, in seconds, and had the given number of bytes.
 func process(start, end int, peak int64) Process {
 	return Process{
 		Threads: 1, Start: time.Duration(start) * time.Second, End: time.Duration(end) * time.Second,
@@ -19,7 +19,7 @@ func process(start, end int, peak int64) Process {
 	}
 }
 
-// some is a trace of some processes, in mode io.
+// some returns a trace of the given processes, in mode io.
 func some(processes ...Process) *Trace {
 	t := &Trace{
 		Version: Version, Transformation: "t", ID: "1", Mode: IO, Argv: []string{"t"},
@@ -36,7 +36,7 @@ func some(processes ...Process) *Trace {
 	return t
 }
 
-// The peak is that of processes that were there at once; one that ends when the next begins does not count with it.
+// The peak counts processes that existed at once; one that ends when the next begins does not count together with it.
 func TestPeak(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,7 +81,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// Files of traces are joined by writing one behind the other.
+// Files of traces are joined by writing one after the other.
 func TestReadWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	want := []*Trace{some(process(0, 10, 1)), some(process(0, 1, 2), process(1, 2, 3))}
@@ -110,11 +110,11 @@ func TestReadRefuses(t *testing.T) {
 	line, _ := some(process(0, 10, 1)).Line()
 	good := string(line)
 	for _, c := range []struct{ name, text, want string }{
-		{"another version", strings.Replace(good, `{"corral_trace":1`, `{"corral_trace":2`, 1), "f:1: version 2"},
-		{"an unknown field", strings.Replace(good, `"mode"`, `"mood":"","mode"`, 1), "f:1: it is not a trace"},
+		{"another version", strings.Replace(good, `{"corral_trace":1`, `{"corral_trace":2`, 1), "f:1: the version of the trace must be 1, not 2"},
+		{"an unknown field", strings.Replace(good, `"mode"`, `"mood":"","mode"`, 1), "f:1: the line is not a trace"},
 		{"another mode", strings.Replace(good, `"mode":"io"`, `"mode":"all"`, 1), "f:1: mode"},
-		{"two on a line", strings.TrimSpace(good) + good, "f:1: there is more"},
-		{"one that was cut off", good + "\n" + good[:50], "f:3: it is not a trace"},
+		{"two on a line", strings.TrimSpace(good) + good, "f:1: there is text after the end"},
+		{"one that was cut off", good + "\n" + good[:50], "f:3: the line is not a trace"},
 		{"negative bytes", strings.Replace(good, `"peak_bytes":1`, `"peak_bytes":-1`, 1), "f:1: process 0"},
 		{"too many bytes", strings.Replace(good, `"written_bytes":5`, `"written_bytes":9999999999999999`, 1), `f:1: kind "file"`},
 		{"an end before the start", strings.Replace(good, `"end_ns":10000000000`, `"end_ns":-1`, 1), "f:1: process 0"},
@@ -127,7 +127,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is read can be written, and is read as the same; its sums are what measurements can be.
+// Everything that is read can be written, and reads as the same trace again; its sums are possible measurements.
 func FuzzRead(f *testing.F) {
 	for _, tr := range []*Trace{some(process(0, 10, 1)), some(process(0, 1, 2), process(1, 2, 3))} {
 		line, _ := tr.Line()

@@ -212,7 +212,8 @@ func (o *obedience) holds(s *statement) (bool, error) {
 	case err == nil:
 		return (number != 0) != not, nil
 	}
-	return false, s.at.Errorf("the condition %.40q is not supported: use true, false, a number or defined NAME", s.value)
+	return false, s.at.Errorf("the condition %.40q is not supported: use true, false, a number or defined NAME",
+		s.value)
 }
 
 // version is the HTCondor version whose syntax is implemented.

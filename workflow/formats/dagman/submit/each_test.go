@@ -49,7 +49,7 @@ func TestWhatTakesTimeIsCharged(t *testing.T) {
 			t.Errorf("%s: charged %d, %v, want %d or more", c.name, took, err, n)
 		}
 		if took, err = spent(t, c.text+"\n", n/2); err == nil || took > 20*n ||
-			!strings.Contains(err.Error(), "the values of all jobs together are longer than the workflow may be") {
+			!strings.Contains(err.Error(), "the values of all jobs together exceed the size limit of a workflow") {
 			t.Errorf("%s: charged %d, %v, want a refusal at %d", c.name, took, err, n/2)
 		}
 	}

@@ -82,8 +82,8 @@ func (o *obedience) parseQueue(s *statement) (queue, error) {
 			q.items, err = o.rows(s, strings.Join(words[i+1:], " "))
 			return q.named(s, err)
 		case "matching":
-			return q, s.at.Errorf("queue … matching is not supported, because it depends on the contents of the folder: " +
-				"name the files with queue … in or queue … from")
+			return q, s.at.Errorf("queue … matching is not supported, because it depends on the contents of the " +
+				"folder: name the files with queue … in or queue … from")
 		}
 	}
 	if len(words) > 0 || s.rows != nil {
