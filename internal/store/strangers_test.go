@@ -20,7 +20,7 @@ import (
 	"github.com/corral-pilot/corral/plan/ensemble/record"
 )
 
-// A pair is two owners with random histories. New objects refer to random ids, whoever owns them.
+// A pair is two owners with random histories. New objects refer to random ids of either owner.
 type pair struct {
 	*rapid.T
 	db   *store.DB
