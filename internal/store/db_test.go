@@ -154,7 +154,7 @@ func TestWriteChangesNothingIfItFails(t *testing.T) {
 			return nil
 		})
 		if closed(changed) {
-			t.Errorf("%s: told of a change", name)
+			t.Errorf("%s: notified of a change", name)
 		}
 	}
 	w.write(create) // the one writer is available again

@@ -139,7 +139,7 @@ func TestChangesDoNotReachOthers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Roots at one host must not contain one another, whoever owns them.
+	// Roots at one host must not contain one another, even with different owners.
 	err = w.db.Owner("bob").View(t.Context(), func(tx *store.Tx) error {
 		at, err := tx.SitesAt("local:")
 		if len(at) != 1 {

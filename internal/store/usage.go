@@ -9,9 +9,9 @@ import (
 	"github.com/corral-pilot/corral/internal/decide/usage"
 )
 
-// What attempts held follows from their rows. What tasks used is in the journals of runs, which may be megabytes in
-// size and are deleted with the run's directory; so a run's driver stores here the totals of its journal, by attempt
-// and hour.
+// The time that attempts held follows from their rows. The time that tasks used is in the journals of runs, which may
+// be megabytes in size and are deleted with the run's directory; so a run's driver stores here the totals of its
+// journal, by attempt and hour.
 
 // A UsageKey identifies a row of a run's usage: an attempt, or 0 for CPUs outside any pilot, and an hour since 1970.
 type UsageKey struct {

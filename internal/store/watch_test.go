@@ -80,7 +80,7 @@ func TestCounts(t *testing.T) {
 			}
 		}
 		if _, err := tx.Counts(corral.ObjectMirror); corral.KindOf(err) != corral.Internal {
-			t.Errorf("of what nobody counts: %v", err)
+			t.Errorf("of an uncounted object: %v", err)
 		}
 		over := []store.TasksOver{{Owner: g.Owner, Done: 3, Failed: 1}}
 		if got, err := tx.TasksEnded(); err != nil || !slices.Equal(got, over) {

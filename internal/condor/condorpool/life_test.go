@@ -37,7 +37,7 @@ func TestPoolOutlivesCorrald(t *testing.T) {
 	w.begin()
 	w.eventually("adoption", func() bool { _, err := w.keepers.Env(t.Context(), c.ID); return err == nil })
 	if w.daemon(c, "condor_master") != master || w.queued(c, job) != 1 {
-		t.Error("the pool was started anew")
+		t.Error("the pool was restarted")
 	}
 
 	w.endRun()

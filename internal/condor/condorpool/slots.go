@@ -18,7 +18,7 @@ var slotAttributes = []string{
 }
 
 // keepLost is how long a worker that the collector no longer lists stays listed while its attempt lives. A restarted
-// collector knows no worker until the worker reports again.
+// collector lists a worker only after the worker has reported again.
 const keepLost = 2 * time.Minute
 
 // The collector lists slots; corrald shows workers. The slot's Corral attributes name its worker and attempt and the

@@ -150,5 +150,5 @@ func Priority(class int, rank float64) int64 {
 	return int64(math.Round(max(-math.MaxInt32, min(rank, math.MaxInt32))))
 }
 
-// classStep exceeds nearly all ranks: a job of a higher class goes first whatever its rank.
+// classStep exceeds nearly all ranks: a job of a higher class precedes others whatever its rank.
 const classStep = 1e6

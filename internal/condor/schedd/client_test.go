@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/condor/eventlog"
 )
 
-// The job of the higher class goes first, and within a class the one with the higher rank.
+// The job of the higher class is first, and within a class the one with the higher rank.
 func TestPriority(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

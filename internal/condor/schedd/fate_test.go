@@ -298,7 +298,7 @@ func TestDetachedRunLeavesNothing(t *testing.T) {
 		return err == nil && len(left) == 0 && os.IsNotExist(gone)
 	})
 	if r.ended() > 0 {
-		t.Error("a detached sink was told of results")
+		t.Error("a detached sink received results")
 	}
 }
 

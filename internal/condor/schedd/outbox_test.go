@@ -103,7 +103,7 @@ func TestSilenceIsLoggedOnce(t *testing.T) {
 	tr.answered(silence)
 	away, back := strings.Count(said.String(), "does not answer"), strings.Count(said.String(), "answers again")
 	if away != 2 || back != 1 {
-		t.Errorf("away was said %d times and back %d times, want 2 and 1:\n%s", away, back, said.String())
+		t.Errorf("away was reported %d times and back %d times, want 2 and 1:\n%s", away, back, said.String())
 	}
 }
 

@@ -75,7 +75,7 @@ func (t *tracker) pack(batch []*job, now time.Time) (jobs []*job) {
 	return jobs
 }
 
-// send submits jobs; false if nothing more is to be submitted now. There are three outcomes: HTCondor accepted them,
+// send submits jobs; false if nothing more should be submitted now. There are three outcomes: HTCondor accepted them,
 // it refused them and nothing has happened, or it did not answer and may have accepted them.
 func (t *tracker) send(jobs []*job) bool {
 	d := description{t.run, t.note.ID, t.log.Path, t.cfg.Lease}

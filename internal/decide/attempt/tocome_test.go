@@ -55,7 +55,7 @@ func TestToCome(t *testing.T) {
 			g := g
 			gone(&g)
 			if _, ok := ToCome(g, tt.present, now); ok {
-				t.Errorf("%s: somebody is to come of a glidein that goes", tt.name)
+				t.Errorf("%s: a worker is expected of a glidein that is leaving", tt.name)
 			}
 		}
 	}

@@ -97,8 +97,8 @@ func (q *queue[T]) unlist(b *bucket[T]) {
 	q.sorted = slices.Delete(q.sorted, i, i+1)
 }
 
-// best returns the first job in the queue's order that fits free, or nil. Of those before it, passed is the first
-// that does not fit free but would fit whole, the same slot without any jobs.
+// best returns the first job in the queue's order that fits free, or nil. passed is the first job before it that
+// does not fit free but would fit whole, the same slot without any jobs.
 func (q *queue[T]) best(free, whole Resources) (found, passed *Job[T]) {
 	for _, b := range q.sorted {
 		first := b.jobs[0]

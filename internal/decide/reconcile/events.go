@@ -10,7 +10,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Sighting is what is currently known about a job at its site.
+// A Sighting holds the facts currently known about a job at its site.
 type Sighting struct {
 	Known     bool   // the site knows the tag
 	ID        string // the site's own id

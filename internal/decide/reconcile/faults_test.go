@@ -36,7 +36,7 @@ func newFaulty(t *rapid.T) *faulty {
 	return f
 }
 
-// anew begins with another site, which has one glidein.
+// anew replaces the world by one with another site, which has one glidein.
 func (f *faulty) anew(limits corral.SiteLimits, linked bool) {
 	f.rig = newRig(f.T, corral.Site{Limits: limits})
 	f.site = &faultySite{clock: t0, linked: linked, leased: map[string]int{}}

@@ -11,7 +11,7 @@ import (
 	"github.com/corral-pilot/corral/resubmit"
 )
 
-// A Need is what the glideins of one HTCondor cluster need before an attempt can be submitted: the pool, and its
+// A Need lists the needs of one HTCondor cluster's glideins before an attempt can be submitted: the pool, and its
 // worker package at the site, in addition to the site's own.
 type Need struct {
 	Cluster corral.Cluster

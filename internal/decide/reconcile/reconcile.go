@@ -1,8 +1,8 @@
 // Package reconcile decides what to do about one site: it is the pure middle of the engine.
 //
 // It has two central functions. Events turns the reports of a site and its jobs into moves of jobs; Decide turns the
-// recorded world into actions. Neither does I/O nor reads a clock, and both may be called again on the same world
-// with the same answer, so a crash between any two steps costs nothing but the step. Due returns until when Decide
+// recorded world into actions. Neither does I/O nor reads a clock, and both may be called again on the same world with
+// the same answer, so a crash between any two steps costs nothing but the step. Due returns the time until which Decide
 // gives the same answer, unless something happens.
 //
 // The effects of an action or an event on the recorded world are not decided here: those rules belong to the nouns of

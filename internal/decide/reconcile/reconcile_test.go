@@ -181,7 +181,7 @@ func TestDecideGoneSiteCancelsAttempts(t *testing.T) {
 	}
 }
 
-// An attempt's end determines what its node is blamed for.
+// An attempt's end determines whether its node is blamed.
 func TestEndNamesNodes(t *testing.T) {
 	t.Parallel()
 	lost := []corral.LostHost{{Host: 1, Node: "n2", Why: "disk"}}

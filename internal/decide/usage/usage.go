@@ -106,7 +106,7 @@ const (
 // Bys lists all of them, in the order of columns.
 var Bys = []By{ByUser, BySite, ByWorkflow}
 
-// only returns the key with only the grouping fields.
+// only returns the key reduced to the grouping fields.
 func (k Key) only(by []By) Key {
 	var o Key
 	for _, b := range by {

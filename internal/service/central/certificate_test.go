@@ -91,7 +91,7 @@ func TestCertificatesFollowTheirFiles(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), "cannot be renewed"); n != 1 {
-		t.Errorf("that is said %d times: %s", n, &log)
+		t.Errorf("that is reported %d times: %s", n, &log)
 	}
 	replace(t, key, key2)
 	if got := shown(); got != 2 {

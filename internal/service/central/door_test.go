@@ -116,7 +116,7 @@ func TestAdmission(t *testing.T) {
 		}
 		var p api.Problem
 		if rec.Code > 400 && (json.Unmarshal(rec.Body.Bytes(), &p) != nil || p.Status != rec.Code || rec.Header().Get("Content-Type") != api.ProblemMediaType) {
-			t.Errorf("%s: %v is no problem document", tt.name, rec)
+			t.Errorf("%s: %v is not a problem document", tt.name, rec)
 		}
 	}
 	// A revocation takes effect at the next request.

@@ -170,7 +170,7 @@ func TestResumed(t *testing.T) {
 	told := map[string]int{}
 	e := w.await(events, "the last of what was missed", func(e api.Event) bool { told[e.Kind]++; return e.ID != 0 })
 	if told["glidein"] != 3 || told["run"] != 1 || e.ID <= last {
-		t.Errorf("told of %v up to %d, want three glideins and the run, and more than %d", told, e.ID, last)
+		t.Errorf("notified of %v up to %d, want three glideins and the run, and more than %d", told, e.ID, last)
 	}
 	w.progress(r, 5)
 	w.await(events, "what came next", runDone(5))

@@ -205,7 +205,8 @@ func examineCorrald(ctx context.Context, c Corrald) Finding {
 		f.OK, f.Found = false, fmt.Sprintf("process %d is running, but %s", w.PID, w.gone())
 		f.Advice = w.begin()
 	case silent != 0:
-		f.OK, f.Found, f.Advice = false, fmt.Sprintf("process %d is running but does not answer", silent), patiently(silent)
+		f.OK, f.Found = false, fmt.Sprintf("process %d is running but does not answer", silent)
+		f.Advice = patiently(silent)
 	case c.PID() != 0:
 		f.OK, f.Found = false, fmt.Sprintf("process %d has left its pid file but does not answer", c.PID())
 		f.Advice = "it was killed: `corral up` restarts it and continues its work; its log is " + c.Layout.Log()

@@ -67,6 +67,6 @@ func TestAProcessRunsUntilItsLastThreadEnds(t *testing.T) {
 	_ = in.Close()
 	_ = cmd.Wait()
 	if running(cmd.Process.Pid) {
-		t.Error("it runs for ever")
+		t.Error("it never ends")
 	}
 }

@@ -104,7 +104,7 @@ func knownHosts(home string) Finding {
 	return f
 }
 
-// gssapi tells users of sites with Kerberos that GSSAPI is not supported, before they look for it.
+// gssapi informs users at sites with Kerberos that GSSAPI is not supported, before they look for it.
 func gssapi() Finding {
 	return Finding{
 		Check: "ssh by GSSAPI", OK: true, Found: "not supported",

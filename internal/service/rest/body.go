@@ -29,8 +29,8 @@ type Pace struct {
 // never too slow.
 var DefaultPace = Pace{Grace: 10 * time.Second, Floor: 128 << 10}
 
-// until returns the deadline for the next data of a body of which arrived bytes have arrived, the last of them at
-// last.
+// until returns the deadline for the next data of a body, given the number of bytes that have arrived and when the
+// last of them did.
 func (p Pace) until(begun, last time.Time, arrived int64) time.Time {
 	average := begun.Add(p.Grace + time.Duration(float64(arrived)/float64(p.Floor)*float64(time.Second)))
 	if stopped := last.Add(p.Grace); stopped.Before(average) {

@@ -61,8 +61,8 @@ type Folders struct {
 	Ensembles carrying.Shelf // contains the workflows of ensembles
 }
 
-// A Prober measures what only a job at a site can see, which takes a minute at a real site. It is implemented by
-// siteaccess.Prober.
+// A Prober measures properties that are visible only at a site, which takes a minute at a real one. It is implemented
+// by siteaccess.Prober.
 type Prober interface {
 	// Survey determines the properties of a site, including those of the nodes of a READY site, and records them.
 	Survey(ctx context.Context, site corral.Site) (corral.SiteFacts, error)

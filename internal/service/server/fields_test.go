@@ -306,7 +306,7 @@ func (g *throng) attempt(t *testing.T, field, ref string) {
 	}
 	p := problemIn(t, rec)
 	if strings.Contains(p.Detail, "ann") || strings.Contains(p.Detail, "owner") {
-		t.Errorf("%s = %q: the refusal tells of others: %s", field, ref, p.Detail)
+		t.Errorf("%s = %q: the refusal mentions others: %s", field, ref, p.Detail)
 	}
 	if !strings.HasPrefix(p.Place, strings.TrimRight(lastOf(field), "[]")) && !slices.Contains(placesOf[field], p.Place) {
 		t.Errorf("%s = %q: it is refused for another reason: %s: %s", field, ref, p.Place, p.Detail)

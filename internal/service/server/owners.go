@@ -91,7 +91,7 @@ func (h *ownerHandlers) move(move corral.OwnerMove) func(*rest.Call) error {
 	}
 }
 
-// checkOwnerState refuses to suspend or end accounts that nobody could reinstate: corrald's own user and the caller.
+// checkOwnerState refuses to suspend or end accounts that could not be reinstated: corrald's own user and the caller.
 // So there is always an administrator left who can undo the change.
 func checkOwnerState(c *rest.Call, move corral.OwnerMove, in api.NewOwnerState) error {
 	name := c.Param("name")

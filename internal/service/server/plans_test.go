@@ -298,7 +298,7 @@ func TestProvisionIsWhole(t *testing.T) {
 		return err
 	})
 	if _, err := f.ProvisionPlan(t.Context(), row.ID); corral.KindOf(err) != corral.Conflict {
-		t.Errorf("at a site that goes: %v, want a conflict", err)
+		t.Errorf("at a site that is being removed: %v, want a conflict", err)
 	}
 	if got := must(f.Plan(t.Context(), row.ID))(t); got.State != corral.PlanReady {
 		t.Errorf("plan is %s, want READY", got.State)
@@ -439,7 +439,7 @@ func TestPlanOfARun(t *testing.T) {
 		t.Errorf("reasons %q, want %q", part.Reasons, want)
 	}
 	if took := part.Schedule[0].End - part.Schedule[0].Start; took >= corral.Seconds(10*time.Minute) {
-		t.Errorf("a task takes %s, as if the first had not been so much faster than estimated", took)
+		t.Errorf("a task takes %s, as if the first had not been much faster than estimated", took)
 	}
 	f.bench.end(t, last, execution.Failed)
 	f.bench.end(t, <-f.bench.submitted, execution.Done)

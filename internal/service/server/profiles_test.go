@@ -133,7 +133,7 @@ func TestBadProfiles(t *testing.T) {
 	}
 	all := must(f.Profiles(t.Context(), api.Filter{All: true}))(t)
 	if len(all) != 1 || !slices.Equal(all[0].Sources, []string{"a.json"}) {
-		t.Errorf("profiles %+v, want the first alone, as it was", all)
+		t.Errorf("profiles %+v, want only the first, unchanged", all)
 	}
 }
 

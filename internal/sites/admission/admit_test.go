@@ -136,7 +136,7 @@ func TestPilotsReport(t *testing.T) {
 		select {
 		case <-changed:
 		default:
-			t.Error("nobody is woken")
+			t.Error("no waiter is woken")
 		}
 	}
 	var said []string

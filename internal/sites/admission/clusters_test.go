@@ -143,6 +143,6 @@ func TestKeyIsKept(t *testing.T) {
 		t.Errorf("a short key: %v, want Invalid", err)
 	}
 	if _, err := LoadKey(filepath.Join(dir, "none", "key")); err == nil {
-		t.Error("a key that cannot be kept is no error")
+		t.Error("a key that cannot be kept is not an error")
 	}
 }

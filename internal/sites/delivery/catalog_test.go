@@ -75,7 +75,7 @@ func TestPackageIsImported(t *testing.T) {
 		t.Errorf("a friend's mirror has %+v (%v), want %+v", good, err, p)
 	}
 	if _, err := w.catalog.Check(t.Context(), corral.Mirror{URL: at + "/none"}); err == nil {
-		t.Error("a mirror without an index is no error")
+		t.Error("a mirror without an index is not an error")
 	}
 	w.write(func(tx *store.Tx) error { p.Owner = "local"; _, err := tx.CreatePackage(p); return err })
 	if err := w.catalog.Verify(t.Context(), p); err != nil {

@@ -103,7 +103,7 @@ func TestPilotIsBooted(t *testing.T) {
 	unknown := site
 	unknown.PackageDigest = "sha256:" + strings.Repeat("5", 64)
 	if err := d.Boot(t.Context(), time.Now(), head, unknown, mine); corral.KindOf(err) != corral.NotFound {
-		t.Errorf("of a package that nobody has: %v", err)
+		t.Errorf("of a package that is not available: %v", err)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestPackageTakesItsWay(t *testing.T) {
 		t.Errorf("to a full disk: %v, want it hopeless", err)
 	}
 	if _, err := d.Package(t.Context(), time.Now(), head, "sha256:"+strings.Repeat("5", 64), nil); !errors.As(err, &why) {
-		t.Errorf("of a package that nobody has: %v, want it hopeless", err)
+		t.Errorf("of a package that is not available: %v, want it hopeless", err)
 	}
 }
 

@@ -270,7 +270,7 @@ func (d *dayOf) check(began time.Time) {
 	d.checkBooks(jobs, held)
 	d.t.Logf("%d pilots, %d attempts, %d attempts that held cores; %d commands went wrong", pilots, len(jobs), len(held), faults)
 	if pilots < len(d.farms)*dayGlideins*dayAttempts*9/10 {
-		d.t.Errorf("%d pilots, which is no day's work", pilots)
+		d.t.Errorf("%d pilots, which is too few for a day", pilots)
 	}
 }
 

@@ -29,9 +29,9 @@ const (
 // program.
 const ExitNotFound = 127
 
-// A Prober measures, with small jobs, what only a job at a site can see. Its methods may be called concurrently. A
-// probe is not an attempt: it has no glidein, waits for no turn, and counts toward no limit. Only its tag is
-// recorded, so that it is ended in any case.
+// A Prober measures, with small jobs, properties that are visible only at a site. Its methods may be called
+// concurrently. A probe is not an attempt: it has no glidein, waits for no turn, and counts toward no limit. Only its
+// tag is recorded, so that it is ended in any case.
 type Prober struct {
 	lg      *slog.Logger
 	db      *store.DB

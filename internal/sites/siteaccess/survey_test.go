@@ -54,7 +54,7 @@ func TestSiteIsSurveyed(t *testing.T) {
 	}
 	s.Contact = "local:nowhere"
 	if _, err := e.Survey(t.Context(), s); err == nil {
-		t.Error("Survey() of a site that nobody reaches is no error")
+		t.Error("Survey() of an unreachable site is not an error")
 	}
 }
 

@@ -1,7 +1,7 @@
 package storetest
 
-// Twins. What one owner sees, is charged and has measured must not depend on other owners' objects. So a test lets
-// one owner live twice: alone, and beside twins, who have an object with the same name for each of that owner's, in
+// Twins. An owner's views, charges and measurements must not depend on other owners' objects. So a test lets one
+// owner live twice: alone, and beside twins, who have an object with the same name for each of that owner's, in
 // every state of its life. The twins are copies of the owner's objects at the end of the first life.
 //
 // Ids show the owner of an object: ids of the first life begin with 7, twins' ids with 8, and ids of the second life

@@ -152,7 +152,7 @@ func TestTheLedgerIsKept(t *testing.T) {
 				rt.Fatalf("%s: %s of %s are spent after %s", choice, spent, p.Budget, w.since(w.Now))
 			}
 			if sum := w.unattended(p); !d.Static && sum > p.Budget {
-				rt.Fatalf("%s: %s of %s are spent if nobody looks from %s on", choice, sum, p.Budget, w.since(w.Now))
+				rt.Fatalf("%s: %s of %s are spent without a look from %s on", choice, sum, p.Budget, w.since(w.Now))
 			}
 			if looks > 20_000 {
 				rt.Fatalf("%s: it does not end: %+v", choice, w.Row)

@@ -669,6 +669,6 @@ func TestUnreadablePlan(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), "cannot be read"); n != 1 {
-		t.Errorf("it is said %d times, want once:\n%s", n, log.String())
+		t.Errorf("it is reported %d times, want once:\n%s", n, log.String())
 	}
 }

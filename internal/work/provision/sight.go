@@ -352,7 +352,7 @@ func (s sight) tasks(v *revision.View, of map[corral.GlideinID]int) {
 	}
 }
 
-// whereabouts returns the site of each attempt, by its tag, that tasks of the run may have run on.
+// whereabouts returns, by their tags, the sites of the attempts on which tasks of the run may have run.
 func (s sight) whereabouts() map[string]string {
 	sites := map[string]string{}
 	if s.document.Assumed == nil || len(s.document.Assumed.Speeds) == 0 {

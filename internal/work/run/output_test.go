@@ -126,7 +126,7 @@ func TestTellingCutsNoCharacter(t *testing.T) {
 		}
 	}
 	if n := unfinished([]byte("\xa9\xa9\xa9\xa9")); n != 0 {
-		t.Errorf("%d bytes of what is no text are kept back", n)
+		t.Errorf("%d bytes that are not text are held back", n)
 	}
 }
 

@@ -321,8 +321,8 @@ func TestSiteLimitNeedsTwoLooks(t *testing.T) {
 	}
 }
 
-// An allocation limits the cost of all pilots of a site: workers are requested as far as it allows, whoever spends
-// it.
+// An allocation limits the cost of all pilots of a site: workers are requested within it, whichever pilots
+// spend it.
 func TestWorkersAreRequestedWithinTheAllocation(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
