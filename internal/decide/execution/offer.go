@@ -157,10 +157,10 @@ type Shortage struct {
 func (x *Execution) Shortage(offer Offer) Shortage {
 	present, few := offer.present(), offer.distinct()
 	_, loose := x.Next()
-	short := Shortage{Able: loose || x.control.scripts.busy()} // a back-off will end, or a script
-	var first *entry
+	short := Shortage{Able: loose || x.scripts.busy()} // a back-off will end, or a script
+	var first *job
 	lacking := int32(0)
-	for _, e := range x.book.entries {
+	for _, e := range x.jobs.bySeq {
 		held := e.worker != 0 && present[x.roster.workers[e.worker].name]
 		e.awaited = e.awaited && !held
 		if held || e.awaited || few.takes(e.need) {
@@ -173,9 +173,9 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 		}
 	}
 	if first != nil {
-		tasks, lack := x.book.remaining(first), few.lack(first.need)
-		if _, raised := x.attempts.more[tasks[0]]; raised { // nobody has asked for so much
-			lack += " (the last: " + x.attempts.notes[tasks[0]] + ")"
+		tasks, lack := x.jobs.remaining(first), few.lack(first.need)
+		if x.units.raised(tasks[0]) { // nobody has asked for so much
+			lack += " (the last: " + x.units.extra(tasks[0]).why + ")"
 		} else if len(tasks) == 1 && x.plan.Tasks[tasks[0]].Usual && few.takes(need{of: first.need.of}) {
 			lack += usualTime
 		}
@@ -189,7 +189,7 @@ const usualTime = ": the task gives no time, so the default of --default-runtime
 	"give the task's own (`corral submit --time`), or ask for longer pilots"
 
 // before reports whether job a comes before job b: by priority, by rank, then by the order of their release.
-func (p *plan) before(a, b *entry) bool {
+func (p *plan) before(a, b *job) bool {
 	x, y := p.scope.rules(a.tasks[0]).Priority, p.scope.rules(b.tasks[0]).Priority
 	return cmp.Or(cmp.Compare(y, x), cmp.Compare(p.rank[b.tasks[0]], p.rank[a.tasks[0]]), cmp.Compare(a.seq, b.seq)) < 0
 }

@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // fewHops is how many tasks must tell of the cluster's overhead before it is worth a number.
@@ -27,8 +26,8 @@ const fewStarts = 10
 func overheads(x *Execution, r *corral.RunReport) {
 	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
 	var starts []Msec
-	for i := range x.attempts.tasks {
-		if x.attempts.tasks[i].attempt > 1 {
+	for i := range x.units.tasks {
+		if x.units.at(int32(i)).attempt > 1 {
 			return
 		}
 		if t, ok := first(x, i); ok {
@@ -98,11 +97,11 @@ func typical(all []Msec) (mean corral.Seconds, of int) {
 
 // first returns the stay of a task whose first attempt was its last; ok is false for any other.
 func first(x *Execution, i int) (at stay, ok bool) {
-	t := &x.attempts.tasks[i]
+	t := x.units.at(int32(i))
 	at.worker = t.worker
-	at.from, _ = x.attempts.span(i)
+	at.from, _ = x.span(int32(i))
 	at.to = t.ended // then the next one may begin, while its files are on their way back
-	return at, t.attempt == 1 && t.started != 0 && x.frontier.state(int32(i)) == dag.Done
+	return at, t.attempt == 1 && t.started != 0 && x.units.state(int32(i)) == StateDone
 }
 
 // possible returns when a job whose first task is t could have begun, as far as the ends of other tasks tell, and if
@@ -121,7 +120,7 @@ func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, wait
 			if x.plan.clusterOf[p] == x.plan.clusterOf[i] {
 				continue // it ran in the same job
 			}
-			if _, end := x.attempts.span(p); end >= at {
+			if _, end := x.span(int32(p)); end >= at {
 				at, waited = end, false
 			}
 		}

@@ -3,6 +3,7 @@ package execution
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -210,10 +211,16 @@ func (c *scoping) scopeOf(unit int32) int32 {
 
 func (c *scoping) isTask(unit int32) bool { return int(unit) < len(c.spec.Tasks) }
 
-// unitOf, begin and end return the numbers of a subworkflow's unit and nodes.
-func (c *scoping) unitOf(scope int32) int32 { return int32(len(c.spec.Tasks)) + scope - 1 }
-func (c *scoping) begin(scope int32) int    { return len(c.spec.Tasks) + 2*int(scope-1) }
-func (c *scoping) end(scope int32) int      { return c.begin(scope) + 1 }
+// unitOf, begin and end return the numbers of a subworkflow's unit and nodes, scopeOfUnit and scopeAt the subworkflow of
+// a unit and of a node.
+func (c *scoping) unitOf(scope int32) int32     { return int32(len(c.spec.Tasks)) + scope - 1 }
+func (c *scoping) scopeOfUnit(unit int32) int32 { return unit - int32(len(c.spec.Tasks)) + 1 }
+func (c *scoping) begin(scope int32) int        { return len(c.spec.Tasks) + 2*int(scope-1) }
+func (c *scoping) end(scope int32) int          { return c.begin(scope) + 1 }
+func (c *scoping) scopeAt(node int) int32       { return int32((node-len(c.spec.Tasks))/2 + 1) }
+
+// isBegin reports whether a node that is not a task is the beginning of a subworkflow.
+func (c *scoping) isBegin(node int) bool { return (node-len(c.spec.Tasks))%2 == 0 }
 
 // tasksIn returns the range of the tasks of a scope.
 func (c *scoping) tasksIn(scope int32) (first, end int32) {
@@ -234,12 +241,26 @@ func (c *scoping) isIn(k, s int32) bool {
 	return true
 }
 
-// first is the stage in which a task waits when it is ready.
-func (c *scoping) first(task int32) stage {
-	if c.rules(task).Pre != nil {
-		return stagePre
+// members yields the tasks of a scope that are in no inner one.
+func (c *scoping) members(scope int32) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i, end := c.tasksIn(scope); i < end; i++ {
+			if c.around(i) == scope && !yield(i) {
+				return
+			}
+		}
 	}
-	return stageBody
+}
+
+// finals yields the final tasks of a scope.
+func (c *scoping) finals(scope int32) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i, end := c.tasksIn(scope); i < end; i++ {
+			if c.rules(i).Final && c.around(i) == scope && !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 func (c *scoping) retries(number int32) int {

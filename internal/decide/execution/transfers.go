@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // Transfers says what the way of the files of a run took, by the site of the worker, in the order of their names; site
@@ -30,9 +29,9 @@ func Transfers(x *Execution, site func(worker string) string) (all []corral.Site
 // were not all done by one worker.
 func wayOfJob(x *Execution, members []int32) (sum Way, worker int32, ok bool) {
 	for k, i := range members {
-		way, travelled := x.attempts.ways[i]
-		t := &x.attempts.tasks[i]
-		if x.frontier.state(i) != dag.Done || k > 0 && t.worker != worker {
+		way, travelled := x.tally.ways[i]
+		t := x.units.at(int32(i))
+		if x.units.state(i) != StateDone || k > 0 && t.worker != worker {
 			return sum, worker, false
 		}
 		worker, ok = t.worker, ok || travelled

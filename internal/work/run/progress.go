@@ -95,7 +95,7 @@ func (p *progress) cancelled(ctx context.Context) {
 func (p *progress) end(
 	ctx context.Context, move corral.RunMove, reason string, x *execution.Execution, report *corral.RunReport,
 ) error {
-	tasks, spent := x.Counts(), execution.SpentOf(x, time.Now())
+	tasks, spent := x.Counts(), execution.WorkerHours(x, time.Now())
 	return p.db.Write(ctx, actor, func(tx *store.Tx) error {
 		if _, err := tx.MoveRun(p.row.ID, move, reason); err != nil {
 			return err

@@ -2,8 +2,6 @@ package execution
 
 import (
 	"time"
-
-	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // Ends says when the execution is expected to be over on so many cpus, at now; ok is false while nobody can say, for no
@@ -17,8 +15,8 @@ func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 	}
 	behind := behindOf(x, now, pace)
 	var work, chain float64 // seconds: cpu time of many long tasks is more than a Duration holds
-	for i := range x.attempts.tasks {
-		if x.frontier.state(int32(i)) < dag.Done {
+	for i := range x.units.tasks {
+		if !x.units.state(int32(i)).over() {
 			t := &x.plan.Tasks[i]
 			ran := min(behind[int32(i)], t.Estimate)
 			work += float64(max(1, t.CPUs)) * (t.Estimate - ran).Seconds()
@@ -35,9 +33,9 @@ func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 // paceOf is how long the tasks that are done took by their estimates; 0: none is done.
 func paceOf(x *Execution) float64 {
 	var estimated, took time.Duration
-	for i := range x.attempts.tasks {
-		t := &x.attempts.tasks[i]
-		if t.started != 0 && x.frontier.state(int32(i)) == dag.Done {
+	for i := range x.units.tasks {
+		t := x.units.at(int32(i))
+		if t.started != 0 && x.units.state(int32(i)) == StateDone {
 			estimated += x.plan.Tasks[i].Estimate
 			took += max(time.Millisecond, t.ended.sub(t.started))
 		}
@@ -51,9 +49,9 @@ func paceOf(x *Execution) float64 {
 // behindOf is how much of their estimates the tasks have behind them that run at now, as far as is known. A worker that
 // has more jobs than it has cpus for may have begun the last of them no earlier than another one ended.
 func behindOf(x *Execution, now time.Time, pace float64) map[int32]time.Duration {
-	var held []*entry
+	var held []*job
 	wanted := make(map[int32]int) // :: worker → cpus
-	for _, e := range x.book.entries {
+	for _, e := range x.jobs.bySeq {
 		if e.worker != 0 {
 			held = append(held, e)
 			wanted[e.worker] += e.need.of.CPUs
@@ -67,7 +65,7 @@ func behindOf(x *Execution, now time.Time, pace float64) map[int32]time.Duration
 		if w := &x.roster.workers[e.worker]; wanted[e.worker] > w.cpus {
 			since = max(since, w.ended)
 		}
-		behind[x.book.remaining(e)[0]] = time.Duration(float64(max(0, at.sub(since))) / pace)
+		behind[x.jobs.remaining(e)[0]] = time.Duration(float64(max(0, at.sub(since))) / pace)
 	}
 	return behind
 }
