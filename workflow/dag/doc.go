@@ -1,5 +1,4 @@
-// Package dag is the graph under a workflow, as plain logic: order, levels, ranks, clustering, bounds
-// and the frontier of what may run next.
+// Package dag is the graph under a workflow, as plain logic: order, levels, ranks, clustering and bounds.
 //
 // Nodes are the numbers 0 to n-1; what they stand for is the caller's business. An edge leads from a
 // parent to a child, which may start only when the parent is done. The level of a node is 0 without
@@ -7,6 +6,5 @@
 // largest level. Costs are durations and never negative.
 //
 // The one invariant: a Graph has no cycle and never changes, so it may be shared freely. Slices that
-// its methods return belong to it and must not be written to. Only a Frontier has state, and one
-// goroutine owns it.
+// its methods return belong to it and must not be written to.
 package dag

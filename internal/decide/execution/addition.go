@@ -53,7 +53,7 @@ func Takes(x *Execution) bool { return x.plan.Open && !x.additions.closed }
 // Size returns the number of tasks.
 func Size(x *Execution) int { return len(x.plan.Tasks) }
 
-// additions is what is kept of an open execution beside its tasks.
+// additions holds the state of an open execution, apart from its tasks.
 type additions struct {
 	closed bool
 	lives  []life            // by task
@@ -64,8 +64,8 @@ type additions struct {
 // close has nothing added any more.
 func (as *additions) close() { as.closed = true }
 
-// A life is what is kept of a task that was added. Its instants are those of the records, so that they are known too of
-// tasks that were cancelled or lost.
+// A life holds the instants at which the state of a task changed that was added. They are those of the records, so that
+// they are known of tasks that were cancelled or lost, too.
 type life struct {
 	gate               *gate // nil: it waits for nothing
 	added, begun, over Msec  // begun: when a worker was given it last
@@ -120,22 +120,22 @@ func (p *plan) addLimit(atOnce int) int {
 	return len(p.Limits)
 }
 
-// began notes that a worker was given a task.
+// began records that a worker was given a task.
 func (as *additions) began(i int32, at Msec) {
 	as.lives[i].begun = at
 	as.announce(i)
 }
 
-// ended notes that a task is done, failed or skipped.
+// ended records that a task is done, failed or skipped.
 func (as *additions) ended(i int32, at Msec) {
 	as.lives[i].over = at
 	as.announce(i)
 }
 
-// reopened notes that a task is not over any more.
+// reopened records that a task is not over any more.
 func (as *additions) reopened(i int32) { as.lives[i].over = 0 }
 
-// announce has the gates told that wait for something of a task.
+// announce notifies the gates that wait for a task, once the record has been applied.
 func (as *additions) announce(i int32) {
 	if len(as.wanted[i]) > 0 {
 		as.news = append(as.news, i)

@@ -51,8 +51,8 @@ func (x *Execution) settle() (over []int64) {
 	return over
 }
 
-// assign gives a job to a worker. When a journal is replayed the job is made here: its release was not recorded, because
-// until now it could not have been started.
+// assign gives a job to a worker. When a journal is replayed, the job is made here: its release was not recorded,
+// because a job cannot start before it is assigned.
 func (x *Execution) assign(a *Assignment, at Msec) {
 	if a.Worker == "" {
 		return // an assignment to no worker is none
@@ -136,11 +136,11 @@ func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
 	u := x.units.at(i)
 	switch {
 	case u.blocked() && u.job != nil:
-		over = x.takeBack(i, nil) // whatever its status is: what comes before it in its job is not done
+		over = x.takeBack(i, nil) // whatever its status is: a task before it in its job is not done
 		x.nextAttempt(i)
 		return over
 	case !u.open(), u.job == nil && u.state != StateReady:
-		return nil // its process is over, or not begun
+		return nil // its process is over, or has not begun
 	}
 	x.unhold(i)
 	worker := x.roster.number(o.Worker)
@@ -185,8 +185,9 @@ func (x *Execution) takeBack(i int32, over []int64) []int64 {
 	return over
 }
 
-// takeBackJobs takes jobs back that no worker has any more. Those that never started are released as they were. If they
-// may have been running, so may each of their tasks that did not end: these get another attempt, alone.
+// takeBackJobs takes jobs back that no worker has any more. Those that never started are released again under the same
+// attempt numbers. If they may have been running, so may each of their tasks that did not end: these get another
+// attempt, alone.
 func (x *Execution) takeBackJobs(g *Giveback, at Msec) (over []int64) {
 	var back []*job
 	for _, seq := range g.Seqs {
@@ -217,7 +218,7 @@ func (x *Execution) takeBackJobs(g *Giveback, at Msec) (over []int64) {
 				x.lose(i, g.Reason, at, suspects[i])
 			}
 		}
-		if !g.Started { // what has failed just now is released no more
+		if !g.Started { // tasks that have just failed are not released any more
 			x.frontier.addLoose(tasks)
 		}
 	}
@@ -228,7 +229,7 @@ func (x *Execution) takeBackJobs(g *Giveback, at Msec) (over []int64) {
 // were lost is taken for the cause.
 func (x *Execution) lose(i int32, reason string, at Msec, suspect bool) {
 	if x.units.state(i).over() {
-		return // with one before it in its job
+		return // it was skipped with a task before it in its job
 	}
 	if x.plan.Tasks[i].Once {
 		x.loseForGood(i, reason, at)
@@ -262,7 +263,7 @@ func (x *Execution) Gap(floors []Part) *Gap {
 	return &Gap{Seq: x.jobs.nextSeq + gapSeqs, Floors: floors}
 }
 
-// skipGap leaves out all numbers that records lost in a gap may have used.
+// skipGap skips all numbers that records lost in a gap may have used.
 func (x *Execution) skipGap(g *Gap, at Msec) {
 	x.jobs.reserve(g.Seq)
 	for _, p := range g.Floors {

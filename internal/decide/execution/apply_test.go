@@ -150,8 +150,8 @@ func TestUnitSize(t *testing.T) {
 	}
 }
 
-// What a worker says of an attempt that used too much memory is in the record, in what is told of the task until
-// another attempt ends, and in the report.
+// A worker's report of an attempt that used too much memory is in the record, in the task's state until another attempt
+// ends, and in the report of the run.
 func TestKilledForItsMemory(t *testing.T) {
 	t.Parallel()
 	g, err := dag.New(1, nil)
@@ -176,8 +176,8 @@ func TestKilledForItsMemory(t *testing.T) {
 	}
 }
 
-// A worker that was silent until its lease was over had its tasks for as long as it was there: what is lost is what ran,
-// not the wait. A record without that instant, of a corrald before, counts until the record.
+// A worker that was silent until its lease was over had its tasks for as long as it was there: what is lost is what
+// ran, not the wait. A record without that instant, of a corrald before, counts until the record.
 func TestLostWorkUntilTheWorkerWasThere(t *testing.T) {
 	t.Parallel()
 	for until, want := range map[Msec]time.Duration{0: 27 * time.Second, 11_000: 10 * time.Second, 500: 0, 99_000: 27 * time.Second} {
@@ -217,7 +217,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// Whoever asks for a task that a worker has is told of that attempt, not of the one before it.
+// The state of a task that a worker has describes that attempt, not the one before it.
 func TestTimesOfATaskThatRuns(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0).UTC()

@@ -25,7 +25,7 @@ func backoff(failures int32) time.Duration {
 // current reports whether p is the current attempt of a task.
 func (us *units) current(p Part) bool { return us.has(p.Task) && us.at(p.Task).attempt == p.Attempt }
 
-// nextAttempt gives a task its next attempt number. What its last attempt used is lost.
+// nextAttempt gives a task its next attempt number. The time that its last attempt used is lost.
 func (x *Execution) nextAttempt(i int32) {
 	u := x.units.at(i)
 	if u.charged {

@@ -9,23 +9,23 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// An Execution is what became of a run's tasks so far. One goroutine owns it.
+// An Execution is the state of a run's tasks. One goroutine owns it.
 type Execution struct {
 	plan      *plan
 	units     *units     // the tasks
 	scopes    *scopes    // the subworkflows
 	scripts   *scripts   // of both
 	frontier  *frontier  // the tasks that may be released
-	order     *order     // what waits for its category
+	order     *order     // the jobs and subworkflows that wait for their category
 	jobs      *jobs      // released, and not over
 	roster    *roster    // the workers met
 	tally     *tally     // of all attempts
 	additions *additions // to an open execution
 
 	now   Msec    // when the last record was made
-	ripe  []int32 // tasks that were marked to fail, and whose turn has come
+	ripe  []int32 // tasks that were marked to fail, and wait for nothing any more
 	kills []int64 // jobs that workers may have, of which some tasks are not to run any more
-	over  []int64 // jobs that ended by something else than what was recorded of them
+	over  []int64 // jobs that ended because of records about other jobs
 }
 
 // New begins an execution. The spec's slices stay the caller's and must not change; it
@@ -42,7 +42,7 @@ func New(s Spec) *Execution {
 	return x
 }
 
-// setUp ends what was done before, and begins with the units that wait for no other.
+// setUp marks the units that were done before, and begins with those that wait for no other.
 func (x *Execution) setUp() {
 	for i := range x.plan.Tasks {
 		if x.plan.Tasks[i].Done {
@@ -114,8 +114,9 @@ func (x *Execution) Counts() corral.RunTasks {
 	}
 }
 
-// A TaskInfo says what a task is doing and how its last attempt ended. Times are zero if none has ended. While a worker
-// has the task, StartedAt is when it was given it, or when the task before it in its job ended, and EndedAt is zero.
+// A TaskInfo describes the state of a task and how its last attempt ended. Times are zero if none has ended. While a
+// worker has the task, StartedAt is when it was given it, or when the task before it in its job ended, and EndedAt is
+// zero.
 type TaskInfo struct {
 	State     corral.TaskState
 	Begun     int    // attempts that a worker was given
@@ -165,8 +166,7 @@ func (x *Execution) Task(index int) TaskInfo {
 // execution's.
 func (x *Execution) Failed() []int { return x.units.failures() }
 
-// Report compares what a run that was created at an instant took with what it could have taken. It is nil if no
-// task ran.
+// Report compares the time that a run took with the time that it could have taken. It is nil if no task ran.
 func (x *Execution) Report(createdAt time.Time) *corral.RunReport {
 	t := x.tally
 	if t.firstStarted == 0 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A gate keeps the tasks of one addition from running until all that they wait for has come. What has come is
+// A gate keeps the tasks of one addition from running until every Wait of theirs is met. A Wait that is met is
 // forgotten: a task that ends twice, because it was tried again, is waited for once.
 type gate struct {
 	first, count int32
@@ -17,14 +17,14 @@ func (g *gate) wants(task int32) bool {
 	return slices.ContainsFunc(whens, func(when When) bool { return g.pending[Wait{task, when}] })
 }
 
-// held reports whether something that a task waits for has not come.
+// held reports whether a task waits behind a gate.
 func (as *additions) held(i int32) bool {
 	g := as.lives[i].gate
 	return g != nil && len(g.pending) > 0
 }
 
-// want has a gate told of a task that it waits for. Gates come one after the other, so that a gate which is told of the
-// task already is the last that is.
+// want registers a gate with a task that it waits for. Additions come one after the other, so that a gate which is
+// registered already is the last one.
 func (as *additions) want(g *gate, task int32) {
 	if all := as.wanted[task]; len(all) > 0 && all[len(all)-1] == g {
 		return
@@ -35,8 +35,8 @@ func (as *additions) want(g *gate, task int32) {
 	as.wanted[task] = append(as.wanted[task], g)
 }
 
-// addGate makes the gate of an addition, if it waits for anything that has not come. If something cannot come any more,
-// the news of that ends its tasks.
+// addGate makes the gate of an addition, if it has Waits that are not met. If one cannot be met any more, the news of
+// that ends its tasks.
 func (x *Execution) addGate(a *Addition) {
 	g := &gate{first: a.First, count: a.Count, pending: map[Wait]bool{}}
 	for _, w := range a.After {
@@ -63,17 +63,17 @@ func (as *additions) admit(l life, count int) {
 	}
 }
 
-// A waitOutcome is what has become of a Wait.
+// A waitOutcome says whether a Wait is met.
 type waitOutcome uint8
 
 const (
-	waitPending waitOutcome = iota // it may come
+	waitPending waitOutcome = iota // it may be met
 	waitMet
-	waitVain // it cannot come any more, unless the task is tried again
+	waitVain // it cannot be met any more, unless the task is tried again
 )
 
-// outcomeOf returns what has become of a wait by now. It looks only at the task, and not at those who wait, so that all
-// who wait for the same get the same answer.
+// outcomeOf reports whether a Wait is met by now. It looks only at the task, and not at those that wait, so that all
+// that wait for the same get the same answer.
 func (x *Execution) outcomeOf(w Wait) waitOutcome {
 	state := x.units.state(w.Task)
 	over := state.over()
@@ -88,18 +88,18 @@ func (x *Execution) outcomeOf(w Wait) waitOutcome {
 	return waitVain
 }
 
-// openGates tells gates what has become of the tasks that they wait for.
+// openGates notifies gates of the tasks that they wait for and that have begun or ended.
 func (x *Execution) openGates() {
 	for len(x.additions.news) > 0 {
 		i := x.additions.nextNews()
 		for _, g := range x.additions.wanted[i] {
-			x.tell(g, i)
+			x.notify(g, i)
 		}
 		x.additions.unwant(i)
 	}
 }
 
-// nextNews takes the first task of which gates have not been told.
+// nextNews takes the first task of which gates have not been notified.
 func (as *additions) nextNews() int32 {
 	i := as.news[0]
 	as.news = as.news[1:]
@@ -109,7 +109,7 @@ func (as *additions) nextNews() int32 {
 	return i
 }
 
-// unwant forgets the gates that wait for nothing of a task any more.
+// unwant unregisters the gates that do not wait for a task any more.
 func (as *additions) unwant(i int32) {
 	left := slices.DeleteFunc(as.wanted[i], func(g *gate) bool { return !g.wants(i) })
 	if as.wanted[i] = left; len(left) == 0 {
@@ -117,9 +117,8 @@ func (as *additions) unwant(i int32) {
 	}
 }
 
-// tell opens a gate when the last thing has come that it waits for, and ends the tasks behind it when something cannot
-// come any more.
-func (x *Execution) tell(g *gate, i int32) {
+// notify opens a gate when the last of its Waits is met, and ends the tasks behind it when one cannot be met any more.
+func (x *Execution) notify(g *gate, i int32) {
 	before, vain := len(g.pending), false
 	for _, when := range whens {
 		if w := (Wait{i, when}); g.pending[w] {
@@ -145,7 +144,7 @@ func (x *Execution) tell(g *gate, i int32) {
 	}
 }
 
-// endWaiting skips a task that waits in vain for another one.
+// endWaiting skips a task that waits for another one in vain.
 func (x *Execution) endWaiting(i, other int32) {
 	how := "did not succeed"
 	if x.units.state(other) == StateDone {
@@ -157,8 +156,8 @@ func (x *Execution) endWaiting(i, other int32) {
 	x.memberOver(i)
 }
 
-// inVain reports whether a task waits for what cannot come any more, and from which other task, unless that is one of
-// those that are tried again, too.
+// inVain reports whether a task waits for another one in vain, and for which, unless that is one of those that are
+// tried again, too.
 func (x *Execution) inVain(i int32, again map[int32]bool) (other int32, vain bool) {
 	if g := x.additions.lives[i].gate; g != nil {
 		for w := range g.pending {

@@ -64,8 +64,8 @@ func (x *Execution) block(i int32) {
 	}
 }
 
-// freeTask goes on with a task whose last parent is done. A final task waits for others, and a task that was cancelled in
-// its job is to end now.
+// freeTask goes on with a task whose last parent is done. A final task waits for others, and a task that was cancelled
+// in its job is to end now.
 func (x *Execution) freeTask(i int32) {
 	if s := x.units.state(i); x.plan.scope.rules(i).Final || s != StateWaiting && s != StateBehind {
 		return

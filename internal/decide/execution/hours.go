@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// What tasks took of workers is kept by worker and hour, for those who account for it. It is a function of the records
+// The time that tasks took of workers is kept by worker and hour, for accounting. It is a function of the records
 // that were applied, like all of an Execution: the total of a run is the same after any crash, and replaces what was
 // kept before.
 //
 // The last attempt at a task counts as used when it ends. When the task gets another attempt, for whatever reason, that
-// time moves to what is lost. It is unknown when attempts began that vanished with their worker: their time is estimated as
-// the report's lost work is, rather too low than too high.
+// time moves to what is lost. It is unknown when attempts began that vanished with their worker: their time is
+// estimated as the report's lost work is, rather too low than too high.
 
-// A WorkerHour is what tasks took of a worker's cpus in an hour.
+// A WorkerHour is the time that tasks took of a worker's cpus within an hour.
 type WorkerHour struct {
 	Worker string
 	Hour   int64 // since 1970, UTC
 	Used   Msec  // of a cpu
-	Lost   Msec  // of a cpu, in what had to run again
+	Lost   Msec  // of a cpu, by attempts that were repeated
 }
 
 // hours keeps worker hours, without the workers' names.
@@ -84,8 +84,8 @@ func (r *roster) stretch(j *job, until Msec) stretch {
 // LastRecord returns the time of the last record that was applied, zero if there is none.
 func LastRecord(x *Execution) time.Time { return x.now.Time() }
 
-// WorkerHours returns what the tasks took up to now, those that are running included, by worker in the order in which they
-// were met, and by hour.
+// WorkerHours returns the time that the tasks took up to now, those that are running included, by worker in the order
+// in which they were met, and by hour.
 func WorkerHours(x *Execution, now time.Time) []WorkerHour {
 	sum := maps.Clone(x.tally.hours)
 	at := ToMsec(now)

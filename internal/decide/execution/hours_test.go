@@ -40,7 +40,7 @@ func ended(from, to int, seq int64, worker string, task, attempt int32, how exec
 		Status: how, Worker: worker, Started: after(from), Ended: after(to)}}
 }
 
-// What counts is used, what ran again is lost, and both are in the hours in which they were.
+// Attempts that count are used time, attempts that were repeated are lost time, each in the hours in which they ran.
 func TestSpent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

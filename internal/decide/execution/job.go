@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// StartMargin is how much longer than a job's estimate its worker must stay. Whoever decides whether a worker
+// StartMargin is how much longer than a job's estimate its worker must stay. Every decision whether a worker
 // could take a job must allow for it, or the job waits for a worker that will never be given it.
 const StartMargin = 500 * time.Millisecond
 
@@ -32,7 +32,7 @@ type Task struct {
 	Manner
 }
 
-// A Manner is how a task runs that was added to an open run. Of others it is zero.
+// A Manner is how a task runs that was added to an open run. It is zero for other tasks.
 type Manner struct {
 	Dir   string        `json:"dir,omitempty"`      // where it runs; empty: in its own directory
 	Note  string        `json:"note,omitempty"`     // the input whose path is told in its environment; empty: none
@@ -44,7 +44,7 @@ func (t *Task) Streams() (stdout, stderr string) {
 	return cmp.Or(t.Stdout, "stdout"), cmp.Or(t.Stderr, "stderr")
 }
 
-// A Job is what is dispatched to a worker: one task, or several (a clustered job) that run one after
+// A Job is dispatched to a worker as a whole: one task, or several (a clustered job) that run one after
 // the other in the worker's one slot for them.
 type Job struct {
 	Run       corral.RunID `json:"run"`
@@ -67,7 +67,7 @@ type Job struct {
 	Care
 }
 
-// A Care is what a run wants beyond its tasks being run.
+// A Care holds the wishes of a run beyond its tasks being run.
 type Care struct {
 	CopyInputs bool   `json:"copy_inputs,omitempty"` // else they are links
 	Trace      string `json:"trace,omitempty"`       // how tasks are traced, as RunOptions.Trace; empty: they are not
@@ -88,7 +88,7 @@ func (j Job) Needs() corral.Resources {
 }
 
 // MemoryLimit is how much memory a task of the job may use on a worker of this shape: what it asked for, or else the
-// share of the job's cpus in the worker's; 0: nobody knows.
+// share of the job's cpus in the worker's; 0: unknown.
 func (j Job) MemoryLimit(worker corral.Resources) (mib int, asked bool) {
 	if j.MemoryMiB > 0 || worker.CPUs <= 0 {
 		return j.MemoryMiB, j.MemoryMiB > 0
@@ -105,7 +105,7 @@ func (j Job) Estimate() time.Duration {
 	return sum
 }
 
-// A Status says how one execution of a task ended.
+// A Status is how one execution of a task ended.
 type Status string
 
 const (
@@ -122,7 +122,7 @@ type Cause string
 // how much at least.
 const OverMemory Cause = corral.CauseMemory
 
-// Other causes are only told.
+// Other causes are only reported.
 const (
 	OverTime   Cause = corral.CauseTime
 	Withdrawn  Cause = corral.CauseWithdrawn
@@ -152,15 +152,15 @@ type Result struct {
 const MostChanged = 8
 
 // A Travel says how long the files of a task were on their way to a worker that does not see its run's directory, and
-// back. What tasks of one job read comes together: it counts for the first of them.
+// back. The inputs of all tasks of a job arrive together: they count for the first task.
 type Travel struct {
 	In    time.Duration `json:"in_ns,omitempty"`  // until it could be begun
 	Out   time.Duration `json:"out_ns,omitempty"` // from its end until its outputs were where they belong
 	Bytes int64         `json:"bytes,omitempty"`  // both ways
 }
 
-// Usage is what an execution of a task used, as far as it was measured: of its process and of those of its children
-// that were waited for.
+// Usage is the resources that an execution of a task used, as far as they were measured: those of its process and of
+// those of its children that were waited for.
 type Usage struct {
 	UserCPU      time.Duration `json:"user_cpu_ns"`
 	SysCPU       time.Duration `json:"sys_cpu_ns"`

@@ -9,13 +9,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An Offer is what a cluster has for the tasks of runs now, and what was requested for it.
+// An Offer lists the resources that a cluster has for the tasks of runs now, and those requested for it.
 type Offer struct {
 	CPUs       int        // of the workers registered now
 	Capacities []Capacity // of the workers present, and of those requested
 }
 
-// A Capacity is what one worker offers to one task.
+// A Capacity lists the resources that one worker offers to one task.
 type Capacity struct {
 	Worker    string        // the id of the worker, if it is present
 	CPUs      int           // all of the worker's, not only those free now
@@ -25,7 +25,7 @@ type Capacity struct {
 	Left      time.Duration // present: until it leaves; requested: its walltime without the reserve
 }
 
-// CapacityOf returns what a worker that has registered offers. One that is draining or out of touch offers
+// CapacityOf returns the capacity of a worker that has registered. One that is draining or out of touch offers
 // nothing, but it belongs into the offer: what it runs is running.
 func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	c := Capacity{Worker: w.ID}
@@ -36,7 +36,7 @@ func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	return c
 }
 
-// Offering returns what a worker on such a host offers that has so much time left.
+// Offering returns the capacity of a worker on such a host with the given time left.
 func Offering(host corral.Resources, left time.Duration) Capacity {
 	return Capacity{CPUs: host.CPUs, MemoryMiB: host.MemoryMiB, GPUs: host.GPUs, DiskMiB: host.DiskMiB, Left: left}
 }
@@ -47,7 +47,7 @@ func (c Capacity) fits(n need) bool {
 	return n.of.FitIn(can.of) && n.time <= can.time
 }
 
-// need is what a worker of this capacity can just be asked for.
+// need is the largest need that a worker of this capacity can meet.
 func (c Capacity) need() need {
 	return need{corral.Resources{CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, GPUs: c.GPUs, DiskMiB: c.DiskMiB}, c.Left}
 }
@@ -92,7 +92,7 @@ func (o Offer) distinct() Offer {
 	return few
 }
 
-// lack says in half a sentence why no worker could take a job that needs n: "needs 65536 MiB; the largest
+// lack explains in half a sentence why no worker could take a job that needs n: "needs 65536 MiB; the largest
 // worker here has 2048 MiB". It is for offers of which takes(n) is false.
 func (o Offer) lack(n need) string {
 	if len(o.Capacities) == 0 {
@@ -144,7 +144,7 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// A Shortage is what keeps released jobs from running.
+// A Shortage describes why released jobs do not run.
 type Shortage struct {
 	Able bool   // some job runs, or could run on a worker that is there or to come
 	What string // which task lacks what, in a sentence; empty: no task lacks anything
@@ -174,7 +174,7 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 	}
 	if first != nil {
 		tasks, lack := x.jobs.remaining(first), few.lack(first.need)
-		if x.units.raised(tasks[0]) { // nobody has asked for so much
+		if x.units.raised(tasks[0]) { // the user has not requested that much memory
 			lack += " (the last: " + x.units.extra(tasks[0]).why + ")"
 		} else if len(tasks) == 1 && x.plan.Tasks[tasks[0]].Usual && few.takes(need{of: first.need.of}) {
 			lack += usualTime
@@ -210,7 +210,7 @@ func (p *plan) sentence(tasks []int32, lack string, others int) string {
 }
 
 // News returns the records that an offer is worth: the cpus of workers of which they were not known, and how many were
-// registered at once, if there have never been so many.
+// registered at once, if that is the maximum so far.
 func (x *Execution) News(now time.Time, offer Offer) (news []Record) {
 	for _, c := range offer.Capacities {
 		if c.Worker != "" && c.CPUs > 0 && x.roster.workers[x.roster.index[c.Worker]].cpus == 0 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// An order lists the jobs and subworkflows that wait until their category may have another. Each array with a limit is a
-// category of its own, so that there may be very many: those of which nothing waits are not in the list, and cost a
+// An order lists the jobs and subworkflows that wait until their category may have another. Each array with a limit is
+// a category of its own, so that there may be very many: those of which nothing waits are not in the list, and cost a
 // release nothing.
 type order struct {
 	categories []int     // ascending
@@ -51,8 +51,8 @@ func (o *order) pop(category int) agendum {
 	return a
 }
 
-// nextOf returns the next tasks of a category that may be released: nil if it has as many jobs and subworkflows as it may
-// have, or if none waits. Subworkflows that come before them are begun.
+// nextOf returns the next tasks of a category that may be released: nil if it has as many jobs and subworkflows as it
+// may have, or if none waits. Subworkflows that come before them are begun.
 func (x *Execution) nextOf(category int) []int32 {
 	for x.order.waits(category) && !x.jobs.full(category) {
 		a := x.order.pop(category)

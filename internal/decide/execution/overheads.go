@@ -7,22 +7,22 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// fewHops is how many tasks must tell of the cluster's overhead before it is worth a number.
+// fewHops is the number of tasks whose overhead must be known before the mean is reported.
 const fewHops = 5
 
-// fewStarts is how many must tell how many starts the cluster manages within a second.
+// fewStarts is the number of them before the starts per second are reported.
 const fewStarts = 10
 
 // overheads measures what the cluster takes between tasks. A task begins as soon as its parents have ended and a worker
 // has room for it: what passes from the later of the two, the end of its last parent and the last end at its worker
-// before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if the
-// worker was what it waited for. Of each the middle 90 % are averaged: one that a lost connection made long says
-// nothing of the others. A task begins with the way of its inputs, and ends with that of its outputs, where these
-// travel: see transfers.
+// before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if the task
+// waited for the worker. The middle 90 % of each are averaged: one that a lost connection made long says nothing of the
+// others. A task begins with the way of its inputs, and ends with that of its outputs, where these travel: see
+// transfers.
 //
 // No task counts at a worker where none has ended before: it may have waited for the worker. Tasks of a clustered job
-// follow each other at the worker; the first tells of the job. Nothing is learned of a run in which a task was tried
-// again: when its earlier attempts made room at their workers is not known any more.
+// follow each other at the worker; the first one stands for the job. Nothing is learned of a run in which a task was
+// tried again: when its earlier attempts made room at their workers is not known any more.
 func overheads(x *Execution, r *corral.RunReport) {
 	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
 	var starts []Msec

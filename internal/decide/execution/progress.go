@@ -14,8 +14,9 @@ type Progress struct {
 	Took   time.Duration
 }
 
-// ProgressOf returns the progress of all tasks, by index. Took is how long a task ran that is done. A worker may have more
-// tasks than it has cpus for: only the worker knows which of them run. A task whose POST script runs has no worker.
+// ProgressOf returns the progress of all tasks, by index. Took is how long a task ran that is done. A worker may have
+// more tasks than it has cpus for: only the worker knows which of them run. A task whose POST script runs has no
+// worker.
 func ProgressOf(x *Execution) []Progress {
 	all := make([]Progress, len(x.units.tasks))
 	for k := range all {

@@ -17,18 +17,18 @@ type Record struct {
 	Returned *Giveback   `json:"returned,omitempty"`
 	Gap      *Gap        `json:"gap,omitempty"`
 	Met      *Meeting    `json:"met,omitempty"`
-	CPUs     int         `json:"cpus,omitempty"` // so many were registered at once, more than ever before
+	CPUs     int         `json:"cpus,omitempty"` // registered at once: the maximum so far
 	Script   *ScriptEnd  `json:"script,omitempty"`
 	Resumed  bool        `json:"resumed,omitempty"` // failed tasks have all their retries again
 	Added    *Addition   `json:"added,omitempty"`
 	Closed   bool        `json:"closed,omitempty"` // nothing is added any more
 
-	// What was asked of single tasks.
+	// Requests about single tasks.
 	Retried   []int32       `json:"retried,omitempty"` // as if the run were resumed for these
 	Cancelled *Cancellation `json:"cancelled,omitempty"`
 }
 
-// Msec is an instant in milliseconds since 1970, UTC; 0 is no instant. Of processor time it is simply milliseconds.
+// Msec is an instant in milliseconds since 1970, UTC; 0 means none. Processor times are in milliseconds, too.
 type Msec int64
 
 // ToMsec returns an instant as records have it.
@@ -50,7 +50,7 @@ func (m Msec) Time() time.Time {
 func (m Msec) sub(from Msec) time.Duration { return time.Duration(m-from) * time.Millisecond }
 func (m Msec) add(wait time.Duration) Msec { return m + Msec(wait.Milliseconds()) }
 
-// An Assignment says that a worker is about to be sent a job, and what the job consists of.
+// An Assignment records that a worker is about to be sent a job, and what the job consists of.
 type Assignment struct {
 	Seq    int64  `json:"q"`
 	Worker string `json:"w"`
@@ -81,7 +81,7 @@ type Outcome struct {
 	Changed []string `json:"ch,omitempty"`  // inputs, see Result.Changed
 }
 
-// Used is what an attempt used, as far as it was measured.
+// Used is the resources that an attempt used, as far as they were measured.
 type Used struct {
 	CPU     Msec   `json:"c,omitempty"`   // user and system
 	Sys     Msec   `json:"cs,omitempty"`  // of that, system; 0 also in records of before it was kept
@@ -104,7 +104,8 @@ const mostBytes = 1 << 42
 // mostTime is longer than the way of any file, and so short that two fit beside each other.
 const mostTime = 366 * 24 * time.Hour
 
-// way is a Travel as records have it, nil for none. A worker tells of it, whose machine others share.
+// way is a Travel as records have it, nil for none. It is bounded, because it is reported by a worker, which is not
+// trusted.
 func (t Travel) way() *Way {
 	if t == (Travel{}) {
 		return nil
@@ -151,7 +152,7 @@ func (o *Outcome) ran() time.Duration {
 	return max(0, o.Ended.sub(o.Started))
 }
 
-// A ScriptEnd says how a script ended.
+// A ScriptEnd records how a script ended.
 type ScriptEnd struct {
 	Unit    int32  `json:"i"` // see Call
 	Post    bool   `json:"post,omitempty"`
@@ -171,7 +172,7 @@ type Giveback struct {
 	Reason  string  `json:"why,omitempty"`
 }
 
-// A Meeting says how many cpus a worker has that was not known before.
+// A Meeting records how many cpus a worker has that was not known before.
 type Meeting struct {
 	Worker string `json:"w"`
 	CPUs   int    `json:"c"`

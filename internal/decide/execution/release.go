@@ -15,7 +15,7 @@ func (x *Execution) Release(now time.Time, offer Offer) []Job {
 		offer = offer.distinct()
 	}
 	var all []candidate
-	for more := true; more; more = len(x.frontier.loose) > 0 { // of subworkflows whose turn it was
+	for more := true; more; more = len(x.frontier.loose) > 0 { // subworkflows that begin here make tasks loose
 		for _, tasks := range x.frontier.due(ToMsec(now)) {
 			for _, list := range x.split(tasks, offer) {
 				c := candidate{tasks: list, urgency: x.plan.urgency(list)}
@@ -77,8 +77,8 @@ func (x *Execution) jobOf(j *job, tasks []int32) Job {
 }
 
 // split parts tasks that are loose together into jobs: those whose first attempt it is together, the others alone, so
-// that no task is repeated because of another. What together would outlive every worker, or is too large for it, is
-// parted into jobs as large as some worker could take; a task that none could take is a job alone. What is left of a
+// that no task is repeated because of another. A list that would outlive every worker, or is too large for it, is
+// parted into jobs as large as some worker could take; a task that none could take is a job alone. The rest of a
 // cluster is parted into jobs of half that time: workers have less of it with every second that a job waits, and jobs
 // that just fit would be parted again and again, until each task is alone. For a task with a script to run before it,
 // which is a cluster of its own, that is requested.
@@ -138,8 +138,8 @@ func (x *Execution) releasableAlone(i int32) bool {
 	return x.units.state(i) == StateReady && x.units.at(i).job == nil
 }
 
-// releasable returns those of tasks that could be one job now: they are in none, and wait for nothing but tasks that come
-// before them in it. One that is marked to fail when it could run begins in none.
+// releasable returns those of tasks that could be one job now: they are in none, and wait for nothing but tasks that
+// come before them in it. One that is marked to fail when it could run begins in none.
 func (x *Execution) releasable(tasks []int32) []int32 {
 	if !slices.ContainsFunc(tasks, func(i int32) bool { return !x.releasableAlone(i) }) {
 		return tasks
@@ -156,8 +156,8 @@ func (x *Execution) releasable(tasks []int32) []int32 {
 	return some
 }
 
-// mayFollow reports whether a task that waits may be in a job behind these: tasks may wait for others of their jobs, and
-// each of its parents is done or one of these.
+// mayFollow reports whether a task that waits may be in a job behind these: tasks may wait for others of their jobs,
+// and each of its parents is done or one of these.
 func (x *Execution) mayFollow(i int32, before map[int32]bool) bool {
 	if x.frontier.outer == nil || !x.units.at(i).blocked() || x.scripts.preparing(i) {
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Users may request something of single tasks while a run goes on: that a task which failed is tried again, and that one
-// ends which is not over. Both are Records like all others, so that a replay gives the same state.
+// Users may request something of single tasks while a run goes on: that a task which failed is tried again, and that
+// one ends which is not over. Both are Records like all others, so that a replay gives the same state.
 //
 // A task that is to end fails at once, also if it still waits. If it waits in a job that a worker has, for others of
 // that job, it is only marked: it fails when its turn comes, so that these go on. In an open execution one that a

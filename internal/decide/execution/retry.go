@@ -35,8 +35,8 @@ func (x *Execution) unretriable(i int32) string {
 }
 
 // tryAgain lets a task that failed be tried again. Subworkflows around it that are over are reopened with it, with all
-// else in them that is not done; so is the workflow, if it was aborted. If something before the task failed, too, the task
-// becomes one that was skipped.
+// else in them that is not done; so is the workflow, if it was aborted. If something before the task failed, too, the
+// task becomes one that was skipped.
 func (x *Execution) tryAgain(i int32) {
 	unit, first, last := i, int(i), int(i) // the nodes of the unit
 	for s := x.plan.scope.around(i); s != 0; s = x.plan.scope.outer[s] {
@@ -106,8 +106,8 @@ func (x *Execution) reopenBelow(node int) (tasks []int32) {
 	return tasks
 }
 
-// skippedFirst reports whether a task, or a subworkflow that begins with a node, was skipped and waits for nothing that is
-// over without being done.
+// skippedFirst reports whether a task, or a subworkflow that begins with a node, was skipped and waits for nothing that
+// is over without being done.
 func (x *Execution) skippedFirst(node int) bool {
 	switch {
 	case x.plan.scope.isTask(int32(node)):

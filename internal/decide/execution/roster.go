@@ -17,7 +17,7 @@ func newRoster() *roster {
 	return &roster{workers: []worker{{}}, index: map[string]int32{"": 0}}
 }
 
-// A worker is what is remembered of one.
+// A worker is one that the run met.
 type worker struct {
 	name  string
 	cpus  int  // 0: not known yet
@@ -54,8 +54,8 @@ func (r *roster) lostWork(jobs []*job, at Msec) (lost time.Duration, began []*jo
 // meet keeps how many cpus a worker has.
 func (r *roster) meet(m *Meeting) { r.workers[r.number(m.Worker)].cpus = m.CPUs }
 
-// heard notes that a worker has reported the end of an attempt.
+// heard records that a worker has reported the end of an attempt.
 func (r *roster) heard(worker int32, at Msec) { r.workers[worker].ended = at }
 
-// sawCPUs notes how many cpus were registered at once.
+// sawCPUs records how many cpus were registered at once.
 func (r *roster) sawCPUs(n int) { r.cpus = max(r.cpus, n) }

@@ -12,7 +12,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Rules are what a workflow says of when and whether a unit runs, and of what its end means. A unit is a task or a
+// Rules are the conditions in a workflow for a unit to run, and the meaning of its end. A unit is a task or a
 // subworkflow. Rules may be shared.
 type Rules struct {
 	Priority   int  // of the units that could start, those with the largest do
@@ -49,10 +49,10 @@ type SubSpec struct {
 
 var noRules Rules
 
-// A scoping says which tasks belong together. A scope is the whole workflow, number 0, or subworkflow k, number k+1. A
-// subworkflow has two nodes beside those of its tasks: it begins with the one, after which its tasks may run, and ends
-// with the other, for which its children wait. Units are numbered: tasks, then subworkflows. So are nodes: tasks, then
-// the beginning and the end of each subworkflow.
+// A scoping is the tree of the scopes: which tasks belong together. A scope is the whole workflow, number 0, or
+// subworkflow k, number k+1. A subworkflow has two nodes beside those of its tasks: it begins with the one, after which
+// its tasks may run, and ends with the other, for which its children wait. Units are numbered: tasks, then
+// subworkflows. So are nodes: tasks, then the beginning and the end of each subworkflow.
 type scoping struct {
 	spec   *Spec
 	nodes  *dag.Graph
@@ -60,7 +60,7 @@ type scoping struct {
 	outer  []int32 // :: scope → the one around it
 }
 
-// Check says what is wrong with subworkflows and rules: New panics with such a spec.
+// Check returns an error if subworkflows or rules contradict each other. New panics with such a spec.
 func (s *Spec) Check() error {
 	_, err := newScoping(s)
 	return err
@@ -68,7 +68,7 @@ func (s *Spec) Check() error {
 
 // newScoping finds out which task lies in which subworkflow, and refuses what has no order: a final task with
 // children, subworkflows that overlap, and subworkflows that wait for each other. Each subworkflow gets two nodes
-// of its own, for its beginning and its end. A workflow without any keeps its graph as it is.
+// of its own, for its beginning and its end. A workflow without any keeps its graph unchanged.
 func newScoping(s *Spec) (scoping, error) {
 	c := scoping{spec: s, nodes: s.Graph, outer: make([]int32, len(s.Subs)+1)}
 	plain := len(s.Subs) == 0
@@ -124,7 +124,7 @@ func (c *scoping) checkCategory(s int32) error {
 	return nil
 }
 
-// edges are the order of the nodes. What is done, or final, waits for nothing.
+// edges are the order of the nodes. Units that are done, or final, wait for nothing.
 func (c *scoping) edges() (edges [][2]int) {
 	to := func(unit int32, from, node int) {
 		if r := c.rules(unit); !c.done(unit) && !(r.Final && from < len(c.spec.Tasks)) {
@@ -211,8 +211,8 @@ func (c *scoping) scopeOf(unit int32) int32 {
 
 func (c *scoping) isTask(unit int32) bool { return int(unit) < len(c.spec.Tasks) }
 
-// unitOf, begin and end return the numbers of a subworkflow's unit and nodes, scopeOfUnit and scopeAt the subworkflow of
-// a unit and of a node.
+// unitOf, begin and end return the numbers of a subworkflow's unit and nodes, scopeOfUnit and scopeAt the subworkflow
+// of a unit and of a node.
 func (c *scoping) unitOf(scope int32) int32     { return int32(len(c.spec.Tasks)) + scope - 1 }
 func (c *scoping) scopeOfUnit(unit int32) int32 { return unit - int32(len(c.spec.Tasks)) + 1 }
 func (c *scoping) begin(scope int32) int        { return len(c.spec.Tasks) + 2*int(scope-1) }

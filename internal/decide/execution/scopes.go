@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A scope is what is kept of a subworkflow, or of the workflow, which is scope 0. The workflow is always running.
+// A scope is the state of a subworkflow, or of the workflow, which is scope 0 and always running.
 type scope struct {
 	state   State
 	begun   bool  // its members may run, or might
@@ -106,16 +106,16 @@ func (sc *scope) forgive() {
 	}
 }
 
-// start notes that the members of a subworkflow may run, or are over.
+// start records that the members of a subworkflow may run, or are over.
 func (sc *scope) start() { sc.begun = true }
 
 // reset has a subworkflow begin as if it never had. Its tries remain if it is tried again by itself.
 func (sc *scope) reset(tries int32) { sc.begun, sc.tries, sc.why = false, tries, "" }
 
-// setMembers sets what is counted of the members of a scope that are not over.
+// setMembers sets the numbers of members that are not over.
 func (sc *scope) setMembers(open, last int32) { sc.open, sc.last = open, last }
 
-// forget forgets what the members of a scope did.
+// forget forgets the failures of members, and the abortion.
 func (sc *scope) forget() { sc.failed, sc.code, sc.closing, sc.abort = 0, 0, false, nil }
 
 // doneAround reports whether scope k, which is in s, or one between the two is done whatever happened in it.

@@ -25,7 +25,7 @@ type Call struct {
 	FailedCount int   // how much
 }
 
-// A script is what is kept of the scripts of a unit that has any.
+// A script is the state of the scripts of a unit that has any.
 type script struct {
 	exit     int   // exit status of the unit's process
 	seq      int64 // the job that the process was in
@@ -69,7 +69,7 @@ func (ss *scripts) preparing(task int32) bool {
 	return sc != nil && !sc.prepared && ss.plan.scope.rules(task).Pre != nil
 }
 
-// reset forgets what the scripts of a unit did, if it has any: it is tried again.
+// reset forgets how the scripts of a unit ended, if it has any: the unit is tried again.
 func (ss *scripts) reset(unit int32) {
 	if sc := ss.of[unit]; sc != nil {
 		*sc = script{round: sc.round}
@@ -135,7 +135,7 @@ func UnwantedScripts(x *Execution) []int32 {
 // busy reports whether a script runs or is to.
 func (ss *scripts) busy() bool { return ss.running > 0 || len(ss.ready) > 0 || len(ss.deferred) > 0 }
 
-// Scripts returns the scripts that are to be started now, at most so many. Their ends are records. After a
+// Scripts returns the scripts that are to be started now, at most the given number. Their ends are records. After a
 // restart they are to be started again, unless their ends are recorded.
 func Scripts(x *Execution, now time.Time, most int) (calls []Call) {
 	x.scripts.resume(ToMsec(now))
@@ -250,8 +250,8 @@ func (x *Execution) call(unit int32, sc *script) Call {
 const signalNames = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP " +
 	"TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS"
 
-// status is the exit status of an attempt in DAGMan's terms: the signal that ended it, with a minus sign; -1 if it failed
-// without an exit status.
+// status is the exit status of an attempt in DAGMan's terms: the signal that ended it, with a minus sign; -1 if it
+// failed without an exit status.
 func (o *Outcome) status() int {
 	if o.Signal == "" {
 		if o.Exit == 0 && o.Status != Done {

@@ -22,10 +22,10 @@ type Spec struct {
 	Subs   []SubSpec // an inner one follows the one that it is in
 	Limits []int     // :: category - 1 → how many of its members may run at a time
 	Open   bool      // it begins without tasks and Graph, and tasks are added: see Addition
-	Losses int       // a task fails that ran on so many workers when they were lost; 0: none does
+	Losses int       // a task fails after the loss of this many workers that it ran on; 0: never
 }
 
-// A TaskSpec is what one task asks of a worker.
+// A TaskSpec describes one task: its needs, and when it may run.
 type TaskSpec struct {
 	ID        string
 	CPUs      int
@@ -37,7 +37,7 @@ type TaskSpec struct {
 	Retries   int           // how often it may fail and be tried again
 	Once      bool          // it is not begun again if its worker is lost, or has to leave
 	Done      bool          // before this execution began: it never runs, and what its parents do does not matter
-	Rules     *Rules        // nil: nothing more is said
+	Rules     *Rules        // nil: none
 }
 
 // Needs returns what the task asks of a worker beside time.
@@ -45,7 +45,7 @@ func (t *TaskSpec) Needs() corral.Resources {
 	return corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB}
 }
 
-// A need is what a job asks of a worker.
+// A need is the resources and the time that a job needs of a worker.
 type need struct {
 	of   corral.Resources
 	time time.Duration
@@ -119,7 +119,7 @@ func emptyGraph() *dag.Graph {
 	return g
 }
 
-// Jobs says which tasks share a job, as long as workers have the time for it: numbers from 1 of the jobs of several
+// Jobs returns which tasks share a job, as long as workers have the time for it: numbers from 1 of the jobs of several
 // tasks, 0 for a task that is a job alone or was done before; and how many jobs there are of both.
 func (s Spec) Jobs() (of []int, n int) {
 	p := newPlan(s)
@@ -180,7 +180,7 @@ func (p *plan) cluster(tasks ...int) {
 // clustered reports whether any job is of several tasks.
 func (p *plan) clustered() bool { return len(p.start)-1 < len(p.Tasks) }
 
-// tasksOf returns the tasks of a cluster. The slice has no room behind it, so that whoever appends to it copies.
+// tasksOf returns the tasks of a cluster. The slice has no room behind it, so that append copies it.
 func (p *plan) tasksOf(cluster int) []int32 {
 	from, to := p.start[cluster], p.start[cluster+1]
 	return p.members[from:to:to]
@@ -191,15 +191,15 @@ func (p *plan) leaves(tasks []int32) bool {
 	return !slices.ContainsFunc(tasks, func(i int32) bool { return len(p.Graph.Children(int(i))) > 0 })
 }
 
-// A kind is what tasks have in common that may share a job, which is treated as one.
+// A kind is the properties that tasks must have in common to share a job.
 type kind struct {
 	priority, category int
 	scope              int32
 }
 
 // joining returns how many of the tasks, from the first on, the rules let be one job: nothing is done before or after
-// one of them, and what is said of one is said of all. Where there are subworkflows or final tasks none of them waits
-// for another.
+// one of them, and they have the same priority, category and scope. Where there are subworkflows or final tasks none of
+// them waits for another.
 func (p *plan) joining(tasks []int) int {
 	alone := func(i int) bool {
 		r := p.scope.rules(int32(i))
@@ -222,8 +222,8 @@ func (p *plan) kindOf(i int) kind {
 	return kind{priority: r.Priority, category: r.Category, scope: p.scope.around(int32(i))}
 }
 
-// urgency says how urgent a job of these tasks is: by their priority, which they share, then by the most urgent one's
-// rank, then by the first one's place in the workflow.
+// urgency returns how urgent a job of these tasks is: by their priority, which they share, then by the most urgent
+// one's rank, then by the first one's place in the workflow.
 func (p *plan) urgency(tasks []int32) urgency {
 	return urgency{p.scope.rules(tasks[0]).Priority, p.highest(tasks), tasks[0]}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A State says where a unit stands: a task or a subworkflow. It is a function of the records applied: jobs that no worker
-// has, and the time that a back-off takes, are not in it.
+// A State says where a unit stands: a task or a subworkflow. It is a function of the records applied: jobs that no
+// worker has, and the time that a back-off takes, are not in it.
 type State uint8
 
 const (
@@ -24,8 +24,8 @@ const (
 	StateRunning
 	// StateJudging is for the end of the POST script, which decides whether the unit succeeded.
 	StateJudging
-	// StateDone, StateFailed and StateSkipped are final, unless the unit is reopened. A failed unit has no retries left; a
-	// skipped one waited for what did not succeed, or its scope was aborted.
+	// StateDone, StateFailed and StateSkipped are final, unless the unit is reopened. A failed unit has no retries
+	// left; a skipped one waited for what did not succeed, or its scope was aborted.
 	StateDone
 	StateFailed
 	StateSkipped
@@ -80,7 +80,7 @@ var moves = []struct {
 	{[]State{StateBehind}, onFree, StateRunning},
 	// It waits for nothing any more, or is tried again, and begins with its PRE script.
 	{[]State{StateWaiting, StateReady, StateRunning, StateJudging, StatePreparing}, onPrepare, StatePreparing},
-	// What it waits for was reopened.
+	// A unit that it waits for was reopened.
 	{[]State{StatePreparing, StateReady}, onHold, StateWaiting},
 	// A worker is given the job of the task; the members of the subworkflow may run.
 	{[]State{StateReady}, onStart, StateRunning},

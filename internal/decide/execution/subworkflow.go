@@ -2,12 +2,12 @@ package execution
 
 import "fmt"
 
-// The life of a subworkflow. When its parents are done its PRE script runs, it waits until its category may have another
-// member, its members run, then its final tasks, then its POST script. What fails begins again for as long as it has
-// retries.
+// The life of a subworkflow. When its parents are done its PRE script runs, it waits until its category may have
+// another member, its members run, then its final tasks, then its POST script. A subworkflow that fails begins again
+// as long as it has retries.
 //
-// All of that follows from records. Only what was handed out and may be handed out again is not recorded: that a script
-// was started, and that a subworkflow was let in by its category's limit, which shows as soon as anything in it happens.
+// All of that follows from records, with two exceptions, which may be repeated after a restart: the start of a script,
+// and the admission of a subworkflow by its category's limit, which is implied by the first record of anything in it.
 
 // count counts the members of a scope that are not over.
 func (x *Execution) count(s int32) {
@@ -33,7 +33,7 @@ func (x *Execution) count(s int32) {
 	x.scopes.at(s).setMembers(open, last)
 }
 
-// memberOver notes that a unit is over, for the scope that it is in.
+// memberOver records that a unit is over, in the scope that it is in.
 func (x *Execution) memberOver(unit int32) {
 	s := x.plan.scope.scopeOf(unit)
 	x.scopes.at(s).memberOver(x.plan.scope.rules(unit).Final)
@@ -47,7 +47,7 @@ func (x *Execution) memberOver(unit int32) {
 func (x *Execution) check(s int32) {
 	sc := x.scopes.at(s)
 	if sc.state == StateReady && sc.open+sc.last == 0 {
-		x.begin(s) // what was to run was cancelled
+		x.begin(s) // all members were cancelled
 		return
 	}
 	if sc.state != StateRunning || sc.open > 0 {
@@ -278,7 +278,7 @@ func (x *Execution) skip(i int32, over []int64) []int64 {
 	return over
 }
 
-// whyAborted says what aborted a scope.
+// whyAborted explains what aborted a scope.
 func (x *Execution) whyAborted(s int32) string {
 	what := "the workflow"
 	if s != 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // Transfers says what the way of the files of a run took, by the site of the worker, in the order of their names; site
-// returns "" for a worker of which that is not known. Where no file travelled nothing is said.
+// returns "" for a worker of which that is not known. Sites where no file travelled are left out.
 func Transfers(x *Execution, site func(worker string) string) (all []corral.SiteTransfer) {
 	by := map[string][]Way{} // :: site → of each job; In is all the time that it took
 	for c := range len(x.plan.start) - 1 {
@@ -93,7 +93,7 @@ func line(ways []Way) (latency, bandwidth float64) {
 	return latency, 1e3 * bandwidth
 }
 
-// trimmed is the mean of the middle 90 % of what ways take beside their bytes, at so many milliseconds a byte.
+// trimmed is the mean of the middle 90 % of what ways take beside their bytes, at the given milliseconds per byte.
 func trimmed(ways []Way, each float64) float64 {
 	rest := make([]float64, len(ways))
 	for i, w := range ways {

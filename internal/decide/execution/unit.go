@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A unit is what is kept of a task: where it stands, and how its last attempt ended. There may be a million of them, hence
-// the small types; what few tasks have is an extra.
+// A unit is the state of a task, and how its last attempt ended. There may be a million of them, hence the small types;
+// properties of few tasks are in an extra.
 type unit struct {
 	state    State
 	charged  bool  // the time of the last attempt counts as used: see hours
@@ -35,7 +35,7 @@ func (u *unit) idle() bool { return u.open() && u.job == nil }
 // assigned reports whether a worker has the task.
 func (u *unit) assigned() bool { return u.job != nil && u.job.worker != 0 }
 
-// An extra is what is kept of a task beside its unit, if anything is.
+// An extra holds the properties of a task that few tasks have.
 type extra struct {
 	why     string        // the last attempt did not finish
 	cause   Cause         // of the end of the last attempt
@@ -55,7 +55,7 @@ type cancel struct {
 	later bool // it fails when those before it in its job are done
 }
 
-// noExtra is what tasks have that have none. It is only read.
+// noExtra is the extra of tasks without one. It is only read.
 var noExtra extra
 
 func (e *extra) empty() bool {
@@ -133,7 +133,7 @@ func (us *units) failures() []int {
 	return us.failed
 }
 
-// extra returns what is kept of a task beside its unit, for reading.
+// extra returns the extra of a task, for reading.
 func (us *units) extra(i int32) *extra {
 	if e := us.extras[i]; e != nil {
 		return e

@@ -82,8 +82,7 @@ func (x *Execution) requeue(i int32, at Msec, wait time.Duration) {
 	x.frontier.again(i, at, wait)
 }
 
-// fail ends a unit that failed for good. What waits for a subworkflow that never began is skipped with what is in it, so
-// that nothing in it is taken for done.
+// fail ends a unit that failed for good. If it is a subworkflow that never began, its members are skipped, too.
 func (x *Execution) fail(v verdict) {
 	x.scopes.at(x.plan.scope.scopeOf(v.unit)).memberFailed(v.status)
 	switch s := x.plan.scope.scopeOfUnit(v.unit); {
@@ -101,11 +100,11 @@ func (x *Execution) fail(v verdict) {
 	x.memberOver(v.unit)
 }
 
-// A Verdict says what the end of an execution means for the workflow. Its parts are in the order in which they came.
+// A Verdict is what the end of an execution means for the workflow. Its lists are in the order of the failures.
 type Verdict struct {
 	Status int    // the workflow's exit status; 0: it succeeded
 	Abort  string // why it was aborted, in a sentence; empty: it was not
-	Tasks  []int  // that failed for good, and for which nothing made up
+	Tasks  []int  // that failed for good, and made the workflow fail
 	Subs   []SubFailure
 }
 
