@@ -40,7 +40,8 @@ func (x *Execution) Apply(r Record) (over []int64) {
 	return append(over, x.settle()...)
 }
 
-// settle ends what has to end because of the record that was just applied, and returns the jobs that are over by that.
+// settle ends the tasks that must end because of the record that was just applied, and returns the jobs that are over
+// by that.
 func (x *Execution) settle() (over []int64) {
 	for len(x.scopes.aborted)+len(x.ripe)+len(x.additions.news) > 0 {
 		x.leaveAborted()
@@ -225,8 +226,8 @@ func (x *Execution) takeBackJobs(g *Giveback, at Msec) (over []int64) {
 	return over
 }
 
-// lose queues a task again whose worker was lost; suspect: it ran there. A task that ran on too many workers when they
-// were lost is taken for the cause.
+// lose queues a task again whose worker was lost; suspect: it ran there. A task that was running when too many workers
+// were lost is taken for the cause, and fails.
 func (x *Execution) lose(i int32, reason string, at Msec, suspect bool) {
 	if x.units.state(i).over() {
 		return // it was skipped with a task before it in its job
@@ -287,7 +288,7 @@ func (x *Execution) skipGap(g *Gap, at Msec) {
 	}
 }
 
-// setFloor keeps the number of an attempt that may have been made.
+// setFloor records the number of an attempt that may have been made.
 func (us *units) setFloor(p Part) {
 	e := us.grant(p.Task)
 	e.floor = max(e.floor, p.Attempt)

@@ -2,8 +2,8 @@ package execution
 
 import "slices"
 
-// The order of the tasks and subworkflows is a graph: see scoping. Each unit counts the parents that are not done. The
-// functions here carry the end of a unit to those that wait for it.
+// The order of the tasks and subworkflows is a graph, whose nodes the scoping numbers. Each unit counts its parents
+// that are not done. The functions here carry the end of a unit to the units that wait for it.
 
 // unblock counts a node as done for its children, and frees those that wait for nothing else.
 func (x *Execution) unblock(node int) {
@@ -20,7 +20,7 @@ func (x *Execution) unblock(node int) {
 	}
 }
 
-// countDone counts a node as done for its children, and returns those that wait for no other parent and are not over.
+// countDone counts a node as done for its children, and returns the nodes that were waiting only for it.
 func (x *Execution) countDone(node int) (freed []int) {
 	for _, c := range x.plan.scope.nodes.Children(node) {
 		switch {
@@ -37,7 +37,7 @@ func (x *Execution) countDone(node int) (freed []int) {
 	return freed
 }
 
-// lessPending counts a parent as done, and reports whether the task waits for no other and is not over.
+// lessPending counts a parent as done, and reports whether that was the last one and the task is not over.
 func (u *unit) lessPending() bool {
 	u.pending--
 	return u.open()
@@ -64,8 +64,8 @@ func (x *Execution) block(i int32) {
 	}
 }
 
-// freeTask goes on with a task whose last parent is done. A final task waits for others, and a task that was cancelled
-// in its job is to end now.
+// freeTask frees a task whose last parent is done, unless it is a final one, which waits for its scope. If it was
+// marked to fail, that is due now.
 func (x *Execution) freeTask(i int32) {
 	if s := x.units.state(i); x.plan.scope.rules(i).Final || s != StateWaiting && s != StateBehind {
 		return
@@ -82,7 +82,7 @@ func (x *Execution) freeTask(i int32) {
 	}
 }
 
-// free moves a task that nothing holds any more.
+// free moves a task that waits for nothing any more.
 func (x *Execution) free(i int32) {
 	if x.units.state(i) == StateWaiting && x.scripts.preparing(i) {
 		x.units.move(i, onPrepare)
@@ -91,7 +91,7 @@ func (x *Execution) free(i int32) {
 	x.units.move(i, onFree)
 }
 
-// place lets a task that was reopened or added be released, at once or when it waits for nothing any more.
+// place makes a task that was reopened or added loose, unless it waits.
 func (x *Execution) place(i int32) {
 	if x.units.at(i).pending > 0 || x.held(i) {
 		x.frontier.more(i)
@@ -101,13 +101,14 @@ func (x *Execution) place(i int32) {
 	x.frontier.addLoose([]int32{i})
 }
 
-// hold has a task that was free wait again.
+// hold makes a task wait that was free.
 func (x *Execution) hold(i int32) {
 	x.units.move(i, onHold)
 	x.frontier.more(i)
 }
 
-// unhold frees a task that waits although its parents are done: a worker has it all the same.
+// unhold frees a task that waits although its parents are done: its gate opens, its scope closes, or a worker has it
+// all the same.
 func (x *Execution) unhold(i int32) {
 	if x.units.state(i) == StateWaiting && x.units.at(i).open() {
 		x.frontier.less(i)
@@ -115,8 +116,8 @@ func (x *Execution) unhold(i int32) {
 	}
 }
 
-// held reports whether a task waits though its parents are done: a final one for the other tasks of its scope, one that
-// was added for what its addition names.
+// held reports whether a task must wait even if its parents are done: a final task for the rest of its scope, a task
+// that was added for its gate.
 func (x *Execution) held(i int32) bool {
 	if x.plan.Open {
 		return x.additions.held(i)
@@ -124,9 +125,9 @@ func (x *Execution) held(i int32) bool {
 	return x.plan.scope.rules(i).Final && !x.scopes.at(x.plan.scope.around(i)).closing
 }
 
-// skipBelow skips what waits for one of these nodes, which never will be done.
+// skipBelow skips all units that wait for one of these nodes, which will never be done.
 func (x *Execution) skipBelow(nodes ...int) {
-	var skipped []int // nodes; of a subworkflow its end
+	var skipped []int // nodes; a subworkflow is in it by its end
 	for len(nodes) > 0 {
 		last := nodes[len(nodes)-1]
 		nodes = nodes[:len(nodes)-1]
@@ -149,7 +150,7 @@ func (x *Execution) skipBelow(nodes ...int) {
 	for _, node := range skipped {
 		if i := int32(node); x.plan.scope.isTask(i) {
 			x.frontier.drop(i)
-			x.over = x.jobs.leave(i, x.over) // its job does not come to it any more
+			x.over = x.jobs.leave(i, x.over) // its job does not reach it any more
 			x.memberOver(i)
 		} else {
 			x.memberOver(x.plan.scope.unitOf(x.plan.scope.scopeAt(node)))
@@ -157,7 +158,7 @@ func (x *Execution) skipBelow(nodes ...int) {
 	}
 }
 
-// hopeless reports whether a node never will be done, as things stand: it failed, or it was skipped.
+// hopeless reports whether a node failed or was skipped, so that it will not be done unless it is reopened.
 func (x *Execution) hopeless(node int) bool {
 	if x.plan.scope.isTask(int32(node)) {
 		s := x.units.state(int32(node))

@@ -42,7 +42,7 @@ func (js *jobs) addCategory() { js.inUse = append(js.inUse, 0) }
 // full reports whether as much of a category runs as its limit allows.
 func (js *jobs) full(category int) bool { return js.inUse[category-1] >= js.plan.Limits[category-1] }
 
-// reserve leaves out the job numbers before seq.
+// reserve skips the job numbers before seq.
 func (js *jobs) reserve(seq int64) { js.nextSeq = max(js.nextSeq, seq) }
 
 // enter makes a job of tasks that are in no other.
@@ -101,5 +101,5 @@ func (js *jobs) leave(i int32, over []int64) []int64 {
 // assign gives a job to a worker.
 func (j *job) assign(worker int32, at Msec) { j.worker, j.busyFrom = worker, at }
 
-// heard notes that the worker of a job has reported the end of a task of it.
+// heard records that the worker of a job has reported the end of a task of it.
 func (j *job) heard(at Msec) { j.busyFrom = at }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// An order lists the jobs and subworkflows that wait until their category may have another. Each array with a limit is
-// a category of its own, so that there may be very many: those of which nothing waits are not in the list, and cost a
-// release nothing.
+// An order lists the jobs and subworkflows that wait until the limit of their category allows another one. Each array
+// with a limit is a category of its own, so that there may be very many: those without anything that waits are not in
+// the list, and cost a release nothing.
 type order struct {
 	categories []int     // ascending
 	agendas    []*agenda // of each of these; none is empty

@@ -65,7 +65,7 @@ func (x *Execution) reopenScope(s, tries int32) {
 	x.scripts.reset(x.plan.scope.unitOf(s))
 }
 
-// placeAll lets tasks that were reopened be released, at once or when they wait no longer.
+// placeAll makes tasks that were reopened loose, unless they wait.
 func (x *Execution) placeAll(tasks []int32) {
 	if x.frontier.outer == nil {
 		for _, i := range tasks {

@@ -17,7 +17,7 @@ import (
 // A task in a subworkflow that is over is tried again with all else in it that is not done, as when the subworkflow has
 // retries.
 
-// A Cancellation says which tasks are to end, and by whose wish.
+// A Cancellation lists tasks that are to end, and who requested it.
 type Cancellation struct {
 	Tasks []int32 `json:"i"`
 	Why   string  `json:"why"`
@@ -105,7 +105,7 @@ func (x *Execution) cancel(r *Cancellation) {
 	}
 }
 
-// cancel keeps that a task was cancelled; later: it fails when its turn comes.
+// cancel records that a task was cancelled; later: it fails when those before it in its job are done.
 func (us *units) cancel(i int32, why string, later bool) {
 	e := us.grant(i)
 	e.cancel = cancel{why: why, is: true, later: later || e.cancel.later}
@@ -166,10 +166,10 @@ func (x *Execution) withdraw(i int32, begun bool) {
 	x.fail(verdict{unit: i, status: -1})
 }
 
-// setBegun keeps whether a worker was given the current attempt at a task that was cancelled.
+// setBegun records whether a worker was given the current attempt at a task that was cancelled.
 func (us *units) setBegun(i int32, begun bool) { us.grant(i).cancel.begun = begun }
 
-// beganAfterAll notes that a worker is given an attempt at a task that was cancelled meanwhile, or at one after it in
+// beganAfterAll records that a worker is given an attempt at a task that was cancelled meanwhile, or at one after it in
 // its job: the attempt's number is used up.
 func (x *Execution) beganAfterAll(p Part) {
 	switch {

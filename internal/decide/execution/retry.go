@@ -18,7 +18,7 @@ func (x *Execution) retry(tasks []int32) {
 	}
 }
 
-// unretriable says why a task that failed cannot be tried again now; "" if it can.
+// unretriable explains why a task that failed cannot be tried again now; "" if it can.
 func (x *Execution) unretriable(i int32) string {
 	s := x.plan.scope.around(i)
 	if x.scopes.doneAround(s, 0) {
@@ -79,8 +79,8 @@ func (x *Execution) turnSkipped(i int32) {
 	x.scopes.at(x.plan.scope.around(i)).forgive()
 }
 
-// reopenBelow reopens what was skipped below a node that is not over any more, unless it is below another one that
-// failed. It returns the tasks of that.
+// reopenBelow reopens the units that were skipped below a node that is not over any more, unless they are behind
+// another failure. It returns their tasks.
 func (x *Execution) reopenBelow(node int) (tasks []int32) {
 	graph, scoping := x.plan.scope.nodes, &x.plan.scope
 	below := map[int]bool{node: true}
@@ -106,8 +106,8 @@ func (x *Execution) reopenBelow(node int) (tasks []int32) {
 	return tasks
 }
 
-// skippedFirst reports whether a task, or a subworkflow that begins with a node, was skipped and waits for nothing that
-// is over without being done.
+// skippedFirst reports whether a task, or a subworkflow that begins with a node, was skipped and is not behind another
+// failure.
 func (x *Execution) skippedFirst(node int) bool {
 	switch {
 	case x.plan.scope.isTask(int32(node)):

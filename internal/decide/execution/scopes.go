@@ -8,7 +8,7 @@ import (
 // A scope is the state of a subworkflow, or of the workflow, which is scope 0 and always running.
 type scope struct {
 	state   State
-	begun   bool  // its members may run, or might
+	begun   bool  // its members may run, or could
 	closing bool  // all members but the final tasks are over, and these may run
 	pending int32 // parents that are not done
 	open    int32 // members that are not over, final tasks aside
@@ -27,13 +27,13 @@ type abortion struct {
 	exit   int // the unit's own
 }
 
-// scopes is the tree of the subworkflows, whose form the scoping has: an inner one follows the one around it.
+// scopes is the tree of the subworkflows. The scoping has its shape: an inner one follows the one around it.
 type scopes struct {
 	plan       *plan
 	all        []scope
 	unfinished int     // subworkflows that are not over
 	broken     []int32 // subworkflows that failed, in order
-	aborted    []int32 // scopes that are to be left when the record has been applied
+	aborted    []int32 // scopes whose members are to be skipped when the record has been applied
 }
 
 // newScopes begins with subworkflows that wait for their parents.
@@ -109,7 +109,7 @@ func (sc *scope) forgive() {
 // start records that the members of a subworkflow may run, or are over.
 func (sc *scope) start() { sc.begun = true }
 
-// reset has a subworkflow begin as if it never had. Its tries remain if it is tried again by itself.
+// reset makes a subworkflow begin again, after this many failed tries.
 func (sc *scope) reset(tries int32) { sc.begun, sc.tries, sc.why = false, tries, "" }
 
 // setMembers sets the numbers of members that are not over.
@@ -118,7 +118,7 @@ func (sc *scope) setMembers(open, last int32) { sc.open, sc.last = open, last }
 // forget forgets the failures of members, and the abortion.
 func (sc *scope) forget() { sc.failed, sc.code, sc.closing, sc.abort = 0, 0, false, nil }
 
-// doneAround reports whether scope k, which is in s, or one between the two is done whatever happened in it.
+// doneAround reports whether scope k, which is in s, or one between the two is done in spite of failures in it.
 func (ss *scopes) doneAround(k, s int32) bool {
 	for ; k != s; k = ss.plan.scope.outer[k] {
 		if ss.at(k).state == StateDone {
@@ -135,25 +135,25 @@ func (ss *scopes) fail(s int32, why string) {
 	ss.move(s, onFail)
 }
 
-// mend forgets the failures of subworkflows that are reopened.
+// mend removes subworkflows that are reopened from those that failed.
 func (ss *scopes) mend(reopened []int32) {
 	ss.broken = slices.DeleteFunc(ss.broken, func(k int32) bool { return slices.Contains(reopened, k+1) })
 }
 
-// unclose has the final tasks of a scope wait for the others again. It reports whether they did not.
+// unclose makes the final tasks of a scope wait for the others again. It reports whether they could run.
 func (sc *scope) unclose() bool {
 	was := sc.closing
 	sc.closing = false
 	return was
 }
 
-// leave has a scope left, because of the abortion, when the record has been applied.
+// leave has all members of a scope skipped, because of an abortion, when the record has been applied.
 func (ss *scopes) leave(s int32, by *abortion) {
 	ss.at(s).abort = by
 	ss.aborted = append(ss.aborted, s)
 }
 
-// nextAborted takes the first of the scopes that are to be left.
+// nextAborted takes the first of the scopes that were aborted.
 func (ss *scopes) nextAborted() int32 {
 	s := ss.aborted[0]
 	ss.aborted = ss.aborted[1:]

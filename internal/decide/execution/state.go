@@ -6,34 +6,35 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A State says where a unit stands: a task or a subworkflow. It is a function of the records applied: jobs that no
-// worker has, and the time that a back-off takes, are not in it.
+// A State is where a unit stands: a task or a subworkflow. It is a function of the records applied, so that jobs that
+// no worker has, and back-offs, are not in it.
 type State uint8
 
 const (
-	// StateWaiting is for what is not done yet: the parents, what an addition names, or, for a final task, the other
-	// tasks of its scope.
+	// StateWaiting: a parent is not done, an addition names another task, or a final task waits for the rest of its
+	// scope.
 	StateWaiting State = iota
-	// StatePreparing is for the end of the PRE script.
+	// StatePreparing: the PRE script has to end first.
 	StatePreparing
-	// StateReady is a task that may be in a job, or a subworkflow whose category has a limit and must come to it.
+	// StateReady: a task may be in a job, and a subworkflow may begin, as soon as the limit of its category allows it.
 	StateReady
-	// StateBehind is a task in the job of a worker, which begins it after another task of the job that it waits for.
+	// StateBehind: a worker has the job of the task, and begins the task after others of the job, which it waits for.
 	StateBehind
-	// StateRunning is a task in the job of a worker, or a subworkflow whose members may run.
+	// StateRunning: a worker has the job of the task; the members of a subworkflow may run.
 	StateRunning
-	// StateJudging is for the end of the POST script, which decides whether the unit succeeded.
+	// StateJudging: the POST script decides whether the unit succeeded.
 	StateJudging
-	// StateDone, StateFailed and StateSkipped are final, unless the unit is reopened. A failed unit has no retries
-	// left; a skipped one waited for what did not succeed, or its scope was aborted.
+	// StateDone: the unit succeeded. This state and those that follow are final, unless the unit is reopened.
 	StateDone
+	// StateFailed: the unit failed, and is not tried again.
 	StateFailed
+	// StateSkipped: the unit waited for one that did not succeed, or its scope was aborted.
 	StateSkipped
 
-	states // how many there are
+	states // the number of states
 )
 
-// over reports whether the unit is not to run any more, as things stand.
+// over reports whether the state is final, unless the unit is reopened.
 func (s State) over() bool { return s >= StateDone }
 
 // task returns the state as users see it.
@@ -66,40 +67,47 @@ const (
 	onSkip
 	onReopen
 
-	events // how many there are
+	events // the number of events
 )
 
-// moves lists every legal move of a unit. The comments say what the move means.
+func (e event) String() string {
+	return [events]string{
+		"free", "prepare", "hold", "start", "queue", "return", "judge", "retry", "done", "fail", "skip", "reopen",
+	}[e]
+}
+
+// moves lists every legal move of a unit: the event leads from any of the states to the last one. Comments give the
+// meaning of the move.
 var moves = []struct {
 	from []State
 	on   event
 	to   State
 }{
-	// The unit waits for nothing any more. A task behind another one in its job runs next.
+	// It waits for nothing any more. A task behind others in its job may run next.
 	{[]State{StateWaiting, StatePreparing}, onFree, StateReady},
 	{[]State{StateBehind}, onFree, StateRunning},
-	// It waits for nothing any more, or is tried again, and begins with its PRE script.
+	// It waits for nothing any more, or is tried again, and its PRE script comes first.
 	{[]State{StateWaiting, StateReady, StateRunning, StateJudging, StatePreparing}, onPrepare, StatePreparing},
 	// A unit that it waits for was reopened.
 	{[]State{StatePreparing, StateReady}, onHold, StateWaiting},
-	// A worker is given the job of the task; the members of the subworkflow may run.
+	// A worker is given its job; the members of the subworkflow may run.
 	{[]State{StateReady}, onStart, StateRunning},
-	// A worker is given the job of the task, in which a task that this one waits for comes first.
+	// A worker is given its job, in which a task that it waits for comes first.
 	{[]State{StateWaiting}, onQueue, StateBehind},
-	// The task leaves its worker without a result.
+	// It leaves its worker without a result that counts.
 	{[]State{StateRunning}, onReturn, StateReady},
 	{[]State{StateBehind}, onReturn, StateWaiting},
 	// The process, or the last member, is over, and the POST script decides.
 	{[]State{StateReady, StateRunning}, onJudge, StateJudging},
-	// An attempt failed, and another one follows that has no PRE script.
+	// Its attempt failed, and another one follows, without a PRE script.
 	{[]State{StatePreparing, StateReady, StateRunning, StateJudging}, onRetry, StateReady},
-	// It succeeded; or it was done before the execution began, or its PRE script said so.
+	// It succeeded, or was done before the execution began, or its PRE script declared it done.
 	{[]State{StateWaiting, StatePreparing, StateReady, StateRunning, StateJudging}, onDone, StateDone},
 	// It failed for good, or was cancelled.
 	{[]State{StateWaiting, StatePreparing, StateReady, StateBehind, StateRunning, StateJudging}, onFail, StateFailed},
-	// It never can run, or is not to.
+	// It can never run, or must not.
 	{[]State{StateWaiting, StatePreparing, StateReady, StateBehind, StateRunning, StateJudging}, onSkip, StateSkipped},
-	// It may run again, once nothing holds it. A subworkflow with retries gets there without being over.
+	// It may run again. A subworkflow that has retries is reopened before it is over.
 	{[]State{StateDone, StateFailed, StateSkipped, StatePreparing, StateRunning, StateJudging}, onReopen, StateWaiting},
 }
 
@@ -117,7 +125,7 @@ var destination = func() (table [events][states]State) {
 func (s State) next(on event) State {
 	to := destination[on][s]
 	if to == 0 {
-		panic(fmt.Sprintf("execution: event %d is not possible for a unit that is %s", on, s))
+		panic(fmt.Sprintf("execution: %s is not possible for a unit that is %s", on, s))
 	}
 	return to - 1
 }

@@ -33,7 +33,7 @@ func (x *Execution) count(s int32) {
 	x.scopes.at(s).setMembers(open, last)
 }
 
-// memberOver records that a unit is over, in the scope that it is in.
+// memberOver counts a unit as over in its scope.
 func (x *Execution) memberOver(unit int32) {
 	s := x.plan.scope.scopeOf(unit)
 	x.scopes.at(s).memberOver(x.plan.scope.rules(unit).Final)
@@ -43,7 +43,8 @@ func (x *Execution) memberOver(unit int32) {
 	x.check(s)
 }
 
-// check lets the final tasks of a scope run when its other members are over, and ends the scope when these are, too.
+// check lets the final tasks of a scope run when its other members are over, and ends the scope when they are over,
+// too.
 func (x *Execution) check(s int32) {
 	sc := x.scopes.at(s)
 	if sc.state == StateReady && sc.open+sc.last == 0 {
@@ -64,7 +65,7 @@ func (x *Execution) check(s int32) {
 	}
 }
 
-// holdFinals has the final tasks of a scope that are not in the job of a worker wait.
+// holdFinals makes the final tasks of a scope wait, unless a worker has them.
 func (x *Execution) holdFinals(s int32) {
 	for i := range x.plan.scope.finals(s) {
 		if state := x.units.state(i); state == StateReady || state == StatePreparing {
@@ -96,7 +97,7 @@ func (x *Execution) prepareAll(s int32) {
 	}
 }
 
-// queue lets a subworkflow wait for its category, if that has a limit and there is something to run.
+// queue lets a subworkflow wait for its category, if that has a limit and any member is to run. Else it begins.
 func (x *Execution) queue(s int32) {
 	x.scopes.move(s, onFree)
 	unit, sc := x.plan.scope.unitOf(s), x.scopes.at(s)
@@ -118,8 +119,8 @@ func (x *Execution) begin(s int32) {
 	x.check(s)
 }
 
-// beginAround begins the subworkflows that a unit is in and that only waited for their category: something of them is
-// recorded, so they were let in.
+// beginAround begins the subworkflows that a unit is in and that only waited for their category: a record of one of
+// their members implies that they were admitted.
 func (x *Execution) beginAround(unit int32) {
 	if s := x.plan.scope.scopeOf(unit); s != 0 {
 		x.beginAround(x.plan.scope.unitOf(s))
@@ -129,7 +130,7 @@ func (x *Execution) beginAround(unit int32) {
 	}
 }
 
-// membersOver goes on with a subworkflow whose members are over.
+// membersOver requests the POST script of a subworkflow whose members are over, or concludes it.
 func (x *Execution) membersOver(s int32) {
 	unit := x.plan.scope.unitOf(s)
 	rules := x.plan.scope.rules(unit)
@@ -175,7 +176,7 @@ func (x *Execution) skipScope(s int32) {
 	}
 }
 
-// passOver ends a unit that is done because its PRE script says so.
+// passOver ends a unit as done, because its PRE script declared it done.
 func (x *Execution) passOver(unit int32) {
 	if x.plan.scope.isTask(unit) {
 		x.units.unbegin(unit)
@@ -225,13 +226,13 @@ func (x *Execution) finalsOf(s int32) (any, failed bool) {
 	return any, failed
 }
 
-// leaveAborted ends what runs or waits in the scopes that were aborted, the final tasks aside. The jobs that are over
+// leaveAborted skips all members of the scopes that were aborted, except for their final tasks. The jobs that are over
 // by that are to be killed.
 func (x *Execution) leaveAborted() {
 	for len(x.scopes.aborted) > 0 {
 		s := x.scopes.nextAborted()
 		if sc := x.scopes.at(s); sc.abort == nil || sc.state != StateRunning {
-			continue // all of it was over by then
+			continue // it ended by itself
 		}
 		over := x.leaveTasks(s)
 		for k := range x.scopes.within(s) {
@@ -260,7 +261,7 @@ func (x *Execution) leaveTasks(s int32) (over []int64) {
 	return over
 }
 
-// skip skips a task, if it is not over, whatever it waits for and wherever it runs.
+// skip skips a task in any state, unless it is over.
 func (x *Execution) skip(i int32, over []int64) []int64 {
 	u := x.units.at(i)
 	if u.assigned() {

@@ -63,7 +63,7 @@ func (e *extra) empty() bool {
 		e.floor == 0 && e.losses == 0 && e.cancel == (cancel{})
 }
 
-// units keeps all tasks, and counts them by state.
+// units is the table of all tasks. It counts them by state.
 type units struct {
 	plan     *plan
 	tasks    []unit
@@ -116,7 +116,7 @@ func (us *units) move(i int32, on event) {
 	u.state = to
 }
 
-// sortOut forgets the failures of tasks from first to end-1, and those of tasks that have not failed any more.
+// sortOut removes the tasks from first to end-1 from the failures, and the tasks that were reopened.
 func (us *units) sortOut(first, end int32) {
 	if us.reopened == 0 && first == end {
 		return
@@ -151,7 +151,7 @@ func (us *units) grant(i int32) *extra {
 	return e
 }
 
-// explain keeps why the last attempt at a task did not finish, or forgets it.
+// explain records why the last attempt at a task did not finish; "" removes the reason.
 func (us *units) explain(i int32, why string) {
 	if why != us.extra(i).why {
 		us.grant(i).why = why
@@ -159,7 +159,7 @@ func (us *units) explain(i int32, why string) {
 	}
 }
 
-// attribute keeps the cause of the end of a task, or forgets it.
+// attribute records the cause of the end of a task; "" removes it.
 func (us *units) attribute(i int32, cause Cause) {
 	if cause != us.extra(i).cause {
 		us.grant(i).cause = cause
