@@ -8,10 +8,10 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An open execution begins with no tasks, and gets them one Addition after the other. Each Addition is a Record like
-// all others, so that a replay gives the same execution. It is over when it is closed and its tasks are.
+// An open execution begins without tasks, and gets them by Additions. Each Addition is in a Record, so that a replay
+// gives the same execution. The execution is over when it is closed and its tasks are over.
 
-// An Addition is tasks that were added, which are alike: Count of them, from index First on. Journals outlive versions
+// An Addition adds tasks that are alike: Count of them, from index First on. Journals outlive versions
 // of corrald: the JSON names stay.
 type Addition struct {
 	First    int32            `json:"i"`
@@ -23,17 +23,17 @@ type Addition struct {
 	Priority int              `json:"p,omitempty"`
 	AtOnce   int              `json:"m,omitempty"` // how many of them may run at a time; 0: any number
 	After    []Wait           `json:"a,omitempty"` // what all of them wait for
-	Unless   []int            `json:"u,omitempty"` // exit statuses that no retry follows
-	Body     json.RawMessage  `json:"b,omitempty"` // what they run, which no decision depends on
+	Unless   []int            `json:"u,omitempty"` // exit statuses after which a task is not retried
+	Body     json.RawMessage  `json:"b,omitempty"` // their commands, on which no decision depends
 }
 
-// A Wait is for a task to get so far.
+// A Wait is for an event in the life of a task.
 type Wait struct {
 	Task int32 `json:"i"`
 	When When  `json:"w"`
 }
 
-// A When says how far. A task that is cancelled before it begins, or never can begin, counts as started, ended and
+// A When names the event. A task that is cancelled before it begins, or never can begin, counts as started, ended and
 // failed.
 type When string
 
@@ -44,7 +44,7 @@ const (
 	Unsuccess When = "failed"
 )
 
-// whens are all there are: a gate may wait for several things of one task.
+// whens lists all of them: a gate may wait for several events of one task.
 var whens = []When{Started, Ended, Succeeded, Unsuccess}
 
 // Takes reports whether tasks may be added.
@@ -57,11 +57,11 @@ func Size(x *Execution) int { return len(x.plan.Tasks) }
 type additions struct {
 	closed bool
 	lives  []life            // by task
-	wanted map[int32][]*gate // :: task → the gates that wait for something of it
-	news   []int32           // tasks that have begun or ended, of which gates have not been told
+	wanted map[int32][]*gate // :: task → the gates that wait for an event of it
+	news   []int32           // tasks that have begun or ended since gates were last notified
 }
 
-// close has nothing added any more.
+// close ends the additions.
 func (as *additions) close() { as.closed = true }
 
 // A life holds the instants at which the state of a task changed that was added. They are those of the records, so that
@@ -149,7 +149,7 @@ func (x *Execution) loseForGood(i int32, reason string, at Msec) {
 	x.conclude(verdict{at: at, unit: i, status: -1, forever: true, why: why})
 }
 
-// reopenAll lets all run again that is not done.
+// reopenAll lets all tasks run again that are not done.
 func (x *Execution) reopenAll() {
 	if !x.plan.Open {
 		x.reopen(0, 0)
@@ -164,8 +164,8 @@ func (x *Execution) reopenAll() {
 	x.retryAdded(all)
 }
 
-// retryAdded has tasks tried again that are over, however they ended. One that waits for what has not come waits again;
-// one that waits for what cannot come remains unchanged.
+// retryAdded reopens tasks that are over, however they ended. A task whose gate is closed waits again; a task that
+// waits in vain remains unchanged.
 func (x *Execution) retryAdded(tasks []int32) {
 	for _, i := range tasks {
 		if !x.units.has(i) || !x.units.state(i).over() {
@@ -222,7 +222,7 @@ func Over(x *Execution, index int) (state corral.TaskState, since time.Time, ok 
 	return x.units.state(i).task(), x.additions.lives[i].over.Time(), true
 }
 
-// describe adds to info what is known of a task because it was added.
+// describe adds the instants of a task's life to info.
 func (as *additions) describe(i int32, u *unit, info *TaskInfo) {
 	life := &as.lives[i]
 	info.AddedAt = life.added.Time()

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Apply changes the execution by one record, and returns the numbers of the jobs that are over now. Records may
-// be repeated, or be about jobs and attempts that are over: those change nothing.
+// Apply changes the execution by one record, and returns the numbers of the jobs that are over now. A record that is
+// repeated, or that is about jobs and attempts that are over, changes nothing.
 func (x *Execution) Apply(r Record) (over []int64) {
 	x.now = r.At
 	switch {
@@ -56,7 +56,7 @@ func (x *Execution) settle() (over []int64) {
 // because a job cannot start before it is assigned.
 func (x *Execution) assign(a *Assignment, at Msec) {
 	if a.Worker == "" {
-		return // an assignment to no worker is none
+		return // without a worker it is not an assignment
 	}
 	j := x.jobs.bySeq[a.Seq]
 	if j == nil {
@@ -91,9 +91,9 @@ func (x *Execution) start(i int32) {
 	}
 }
 
-// replay makes the job of a recorded assignment from those of its tasks that the attempt fits. A task that is
-// in another job leaves it: that job must have been returned without a record. A task that a damaged record
-// names twice is in the job once. The job needs what it needed when it was released, though tasks of it may have been
+// replay makes the job of a recorded assignment from those of its tasks whose current attempt it names. A task that is
+// in another job leaves it: that job must have been returned without a record. A task that a damaged record names twice
+// is in the job once. The job has the needs that it had when it was released, though tasks of it may have been
 // cancelled before it was assigned.
 func (x *Execution) replay(a *Assignment) *job {
 	var tasks, all []int32
@@ -117,7 +117,7 @@ func (x *Execution) replay(a *Assignment) *job {
 	return x.jobs.enter(a.Seq, x.units.need(all), tasks)
 }
 
-// replayable reports whether a task may be in a job behind these.
+// replayable reports whether a task may be in a job behind the given tasks.
 func (x *Execution) replayable(i int32, before map[int32]bool) bool {
 	switch x.units.state(i) {
 	case StateReady, StateRunning:
@@ -128,7 +128,7 @@ func (x *Execution) replayable(i int32, before map[int32]bool) bool {
 	return false
 }
 
-// finish ends an attempt. Only the current attempt of a task that runs, or may, counts.
+// finish ends an attempt. It counts only if it is the current attempt of a task that runs, or may run.
 func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
 	i := o.Task
 	if !x.units.current(Part{i, o.Attempt}) {
@@ -164,7 +164,7 @@ func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
 		return over
 	case o.Status == Cut:
 		x.cut(o)
-	default: // cancelled: the task could not help it, and nothing was lost that the run still wants
+	default: // cancelled: it is not the task's doing, and the run does not need the work that was lost
 		x.nextAttempt(i)
 	}
 	if u.state == StateRunning {
@@ -255,11 +255,11 @@ func (us *units) countLoss(i int32) int {
 	return int(e.losses)
 }
 
-// gapSeqs is more than any run has jobs.
+// gapSeqs is larger than the number of jobs of any run.
 const gapSeqs = 1 << 32
 
-// Gap returns what to record where a damaged piece was cut out of the journal. floors are the highest attempts
-// that left anything behind, for tasks that have one.
+// Gap returns the record for the place where a damaged piece was cut out of the journal. floors are the highest
+// attempts that left files behind, for tasks that have any.
 func (x *Execution) Gap(floors []Part) *Gap {
 	return &Gap{Seq: x.jobs.nextSeq + gapSeqs, Floors: floors}
 }

@@ -59,7 +59,7 @@ type raise struct {
 	to   int // the memory that it gets
 }
 
-// mostMemoryMiB is more than any machine has, and can still be doubled.
+// mostMemoryMiB exceeds the memory of any machine, and can still be doubled.
 const mostMemoryMiB = 1 << 40
 
 // raiseMemory gives a task that was killed for its memory twice as much as it had, or used.
@@ -92,7 +92,7 @@ func (us *units) within(n need, tasks []int32, offer Offer) need {
 	return n
 }
 
-// measure records how the current attempt of a task ended, and what it used.
+// measure records how the current attempt of a task ended, and the resources that it used.
 func (x *Execution) measure(o *Outcome, worker int32) {
 	i := o.Task
 	u := x.units.at(i)
@@ -122,7 +122,7 @@ func (us *units) addChanged(i int32, inputs []string) {
 	}
 }
 
-// span returns from when until when the last attempt at a task that ended had its worker: with the transfers of its
+// span returns the time in which the last attempt at a task that ended had its worker, including the transfers of its
 // files.
 func (x *Execution) span(i int32) (from, to Msec) {
 	u, way := x.units.at(i), x.tally.ways[i]
@@ -150,8 +150,7 @@ func (x *Execution) failAttempt(v verdict) (again bool, wait time.Duration) {
 }
 
 // cut records that a worker had to kill a task when it left. Such a task is now known to need longer than it ran.
-// Without that it would be cut by every worker to come; with it, either a worker has the time or the run can say that
-// none has.
+// Otherwise every later worker would cut it too; so either a worker has the time, or the run can report that none has.
 func (x *Execution) cut(o *Outcome) {
 	ran := o.ran()
 	e := x.units.grant(o.Task)
@@ -167,8 +166,8 @@ func (x *Execution) tryElsewhere(i int32, why string) {
 	x.nextAttempt(i)
 }
 
-// renew gives a task that is over all its retries again. One that was cancelled before its attempt began makes that
-// attempt.
+// renew gives a task that is over all its retries again. A task that was cancelled before its attempt began keeps the
+// number of that attempt.
 func (x *Execution) renew(i int32) {
 	x.units.at(i).failures = 0
 	if x.neverBegan(i) {
@@ -186,7 +185,7 @@ func (x *Execution) neverBegan(i int32) bool {
 	return c.is && !c.begun
 }
 
-// uncancel forgets that a task was cancelled, and how many workers were lost with it.
+// uncancel removes the cancellation of a task, and the count of workers that were lost with it.
 func (us *units) uncancel(i int32) {
 	if us.extra(i) != &noExtra {
 		e := us.grant(i)

@@ -24,7 +24,7 @@ type Execution struct {
 
 	now   Msec    // when the last record was made
 	ripe  []int32 // tasks that were marked to fail, and wait for nothing any more
-	kills []int64 // jobs that workers may have, of which some tasks are not to run any more
+	kills []int64 // jobs that workers may have, of which some tasks must not run any more
 	over  []int64 // jobs that ended because of records about other jobs
 }
 
@@ -73,8 +73,8 @@ func (x *Execution) setUp() {
 	x.leaveAborted()
 }
 
-// Next returns when the next loose task may be released, or the next deferred script be started; ok is false if there
-// is none.
+// Next returns the time at which the next loose task may be released, or the next deferred script started; ok is false
+// if there are none.
 func (x *Execution) Next() (at time.Time, ok bool) {
 	first, ok := x.frontier.next()
 	if ok && first == 0 {

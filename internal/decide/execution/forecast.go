@@ -25,7 +25,7 @@ func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 		}
 	}
 	left := max(chain, work/float64(cpus)) * pace
-	if left <= 0 || left > mostTime.Seconds() { // the running tasks have outlived their estimates; or it is too far away to matter
+	if left <= 0 || left > mostTime.Seconds() { // the tasks have outlived their estimates, or will take for years
 		return time.Time{}, false
 	}
 	return now.Add(time.Duration(left * float64(time.Second))), true

@@ -15,7 +15,7 @@ type frontier struct {
 	plan    *plan
 	units   *units
 	missing []int32   // :: cluster → its tasks that still wait for something outside it
-	outer   []int32   // :: task → its parents outside its cluster that are not done; nil: no task waits for one of its own
+	outer   []int32   // :: task → its parents outside its cluster that are not done; nil: there are no others
 	loose   [][]int32 // lists of tasks to be released together; a list may name tasks that have been released since
 	waiting backoffs
 	ends    map[int32]Msec // :: task → when its back-off is over; until then a list that names it does not release it
@@ -102,7 +102,7 @@ func (f *frontier) drop(i int32) {
 // addCluster adds a cluster, which waits for nothing.
 func (f *frontier) addCluster() { f.missing = append(f.missing, 0) }
 
-// addLoose has tasks released together.
+// addLoose lists tasks to be released together.
 func (f *frontier) addLoose(tasks []int32) { f.loose = append(f.loose, tasks) }
 
 // addRest makes what is left of the cluster of a task loose again: the task has become ready and is in no job, because

@@ -12,7 +12,7 @@ type gate struct {
 	pending      map[Wait]bool
 }
 
-// wants reports whether a gate waits for something of a task.
+// wants reports whether a gate waits for an event of a task.
 func (g *gate) wants(task int32) bool {
 	return slices.ContainsFunc(whens, func(when When) bool { return g.pending[Wait{task, when}] })
 }
@@ -56,7 +56,7 @@ func (x *Execution) addGate(a *Addition) {
 	x.additions.admit(l, int(a.Count))
 }
 
-// admit keeps tasks that were added, which are alike.
+// admit adds the lives of tasks, which are alike.
 func (as *additions) admit(l life, count int) {
 	for range count {
 		as.lives = append(as.lives, l)

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// The time that tasks took of workers is kept by worker and hour, for accounting. It is a function of the records
-// that were applied, like all of an Execution: the total of a run is the same after any crash, and replaces what was
-// kept before.
+// The time that tasks took of workers is kept by worker and hour, for accounting. It is a function of the records that
+// were applied, like all of an Execution: the total of a run is the same after any crash, and replaces the total that
+// was stored before.
 //
 // The last attempt at a task counts as used when it ends. When the task gets another attempt, for whatever reason, that
-// time moves to what is lost. It is unknown when attempts began that vanished with their worker: their time is
-// estimated as the report's lost work is, rather too low than too high.
+// time moves to the lost time. It is unknown when attempts began that vanished with their worker: their time is
+// estimated like the lost work in the report, rather too low than too high.
 
 // A WorkerHour is the time that tasks took of a worker's cpus within an hour.
 type WorkerHour struct {
@@ -48,8 +48,8 @@ const msecPerHour = Msec(time.Hour / time.Millisecond)
 // lastMsec is thousands of years from now, and far from overflowing.
 const lastMsec = Msec(1) << 50
 
-// add adds the time of a stretch to what is used, and to what is lost: each 1, 0 or -1 times. What a worker reports is
-// not believed beyond a year.
+// add adds the time of a stretch to the used time and to the lost time, each 1, 0 or -1 times. A worker's report of
+// more than a year is not believed.
 func (h hours) add(s stretch, used, lost Msec) {
 	s.to = min(max(0, s.to), lastMsec)
 	s.from = max(0, s.from, s.to-Msec(mostTime.Milliseconds()))
@@ -67,7 +67,7 @@ func (h hours) add(s stretch, used, lost Msec) {
 
 func (h hours) use(s stretch)   { h.add(s, 1, 0) }
 func (h hours) lose(s stretch)  { h.add(s, 0, 1) }
-func (h hours) waste(s stretch) { h.add(s, -1, 1) } // was used
+func (h hours) waste(s stretch) { h.add(s, -1, 1) } // that were used
 
 // stretch is the time of the last attempt at a task that ended.
 func (x *Execution) stretch(i int32) stretch {

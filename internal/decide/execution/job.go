@@ -35,7 +35,7 @@ type Task struct {
 // A Manner is how a task runs that was added to an open run. It is zero for other tasks.
 type Manner struct {
 	Dir   string        `json:"dir,omitempty"`      // where it runs; empty: in its own directory
-	Note  string        `json:"note,omitempty"`     // the input whose path is told in its environment; empty: none
+	Note  string        `json:"note,omitempty"`     // the input whose path is in its environment; empty: none
 	Grace time.Duration `json:"grace_ns,omitempty"` // from SIGTERM to SIGKILL; 0: the executor's own
 }
 
@@ -55,7 +55,7 @@ type Job struct {
 	MemoryMiB int          `json:"memory_mib"`
 	GPUs      int          `json:"gpus,omitempty"`
 	DiskMiB   int          `json:"disk_mib,omitempty"`
-	Pack      bool         `json:"pack,omitempty"` // of a task that is done and made nothing, no directory stays
+	Pack      bool         `json:"pack,omitempty"` // remove the directories of tasks that are done and left no file
 	Leaf      bool         `json:"leaf,omitempty"` // no other task waits for one of these
 	Class     int          `json:"-"`              // the workflow's own priority: highest first among ready jobs
 	Priority  float64      `json:"-"`              // highest first among those of one class
@@ -87,8 +87,8 @@ func (j Job) Needs() corral.Resources {
 	return corral.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, GPUs: j.GPUs, DiskMiB: j.DiskMiB}
 }
 
-// MemoryLimit is how much memory a task of the job may use on a worker of this shape: what it asked for, or else the
-// share of the job's cpus in the worker's; 0: unknown.
+// MemoryLimit is how much memory a task of the job may use on a worker of this shape: as much as it requested, or else
+// the share of the job's cpus in the worker's; 0: unknown.
 func (j Job) MemoryLimit(worker corral.Resources) (mib int, asked bool) {
 	if j.MemoryMiB > 0 || worker.CPUs <= 0 {
 		return j.MemoryMiB, j.MemoryMiB > 0
@@ -115,11 +115,11 @@ const (
 	Cancelled Status = "cancelled" // killed because its run was cancelled
 )
 
-// A Cause tells apart what the Status of an execution does not, where a decision depends on it. Mostly it is empty.
+// A Cause distinguishes executions of the same Status, where a decision depends on it. It is mostly empty.
 type Cause string
 
-// OverMemory is the cause of a failure: the worker killed the task, which used more memory than it may. MaxRSSKiB says
-// how much at least.
+// OverMemory is the cause of a failure: the worker killed the task, which used more memory than it may, at
+// least MaxRSSKiB.
 const OverMemory Cause = corral.CauseMemory
 
 // Other causes are only reported.
@@ -145,14 +145,14 @@ type Result struct {
 	EndedAt   time.Time `json:"ended_at"`
 	Usage
 	Travel  Travel   `json:"travel,omitzero"`
-	Changed []string `json:"changed,omitempty"` // inputs that were not as before in the end, MostChanged of them
+	Changed []string `json:"changed,omitempty"` // inputs that were different in the end, at most MostChanged
 }
 
-// MostChanged is how many inputs a result names that its task has changed.
+// MostChanged is the maximum number of changed inputs that a result names.
 const MostChanged = 8
 
-// A Travel says how long the files of a task were on their way to a worker that does not see its run's directory, and
-// back. The inputs of all tasks of a job arrive together: they count for the first task.
+// A Travel is the time that the files of a task were on their way to a worker that does not see its run's directory,
+// and back. The inputs of all tasks of a job arrive together: they count for the first task.
 type Travel struct {
 	In    time.Duration `json:"in_ns,omitempty"`  // until it could be begun
 	Out   time.Duration `json:"out_ns,omitempty"` // from its end until its outputs were where they belong
@@ -165,17 +165,18 @@ type Usage struct {
 	UserCPU      time.Duration `json:"user_cpu_ns"`
 	SysCPU       time.Duration `json:"sys_cpu_ns"`
 	MaxRSSKiB    int64         `json:"max_rss_kib"`          // of one process, at first its worker's; +cgroup: of all
-	ReadBytes    int64         `json:"read_bytes,omitempty"` // by system calls: also what never reached a disk
+	ReadBytes    int64         `json:"read_bytes,omitempty"` // by system calls, whether or not they reached a disk
 	WrittenBytes int64         `json:"written_bytes,omitempty"`
 	MeasuredBy   Source        `json:"measured_by,omitempty"` // empty: nothing was measured, or an earlier worker did
 }
 
-// A Source says what told a Usage. A task that ran for long may have been in a control group of its own: then +cgroup1
-// or +cgroup2 follows, for memory of all its processes at once and cpu time also of those that were not waited for.
+// A Source names the origin of a Usage. A task that ran for long may have been in a control group of its own: then
+// +cgroup1 or +cgroup2 follows, for memory of all its processes at once and cpu time also of those that were not waited
+// for.
 type Source string
 
 const (
 	ByRusage     Source = "rusage"      // wait4(2); bytes are not known
 	ByRusageProc Source = "rusage+proc" // bytes, too: from /proc/PID/io
-	ByTrace      Source = "+ptrace"     // follows where a trace has added what it alone tells
+	ByTrace      Source = "+ptrace"     // follows if a trace has contributed
 )

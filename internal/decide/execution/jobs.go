@@ -29,17 +29,17 @@ func newJobs(p *plan, us *units) *jobs {
 // compareJobs orders jobs by their release.
 func compareJobs(a, b *job) int { return cmp.Compare(a.seq, b.seq) }
 
-// use counts what a category's limit counts; category 0 is none.
+// use counts jobs and subworkflows of a category; category 0 is none.
 func (js *jobs) use(category, more int) {
 	if category != 0 {
 		js.inUse[category-1] += more
 	}
 }
 
-// addCategory adds a category, of which nothing runs.
+// addCategory adds a category.
 func (js *jobs) addCategory() { js.inUse = append(js.inUse, 0) }
 
-// full reports whether as much of a category runs as its limit allows.
+// full reports whether as many jobs and subworkflows of a category run as its limit allows.
 func (js *jobs) full(category int) bool { return js.inUse[category-1] >= js.plan.Limits[category-1] }
 
 // reserve skips the job numbers before seq.
@@ -81,8 +81,8 @@ func (js *jobs) assigned() (all []*job) {
 	return all
 }
 
-// leave takes a task out of its job, if it is in one. It appends the job's number to over if that was the last of it.
-// It does not move the task.
+// leave takes a task out of its job, if it is in one. It appends the job's number to over if that was its last task. It
+// does not change the state of the task.
 func (js *jobs) leave(i int32, over []int64) []int64 {
 	u := js.units.at(i)
 	j := u.job

@@ -26,7 +26,7 @@ type Capacity struct {
 }
 
 // CapacityOf returns the capacity of a worker that has registered. One that is draining or out of touch offers
-// nothing, but it belongs into the offer: what it runs is running.
+// nothing, but it belongs into the offer, because its tasks go on.
 func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	c := Capacity{Worker: w.ID}
 	if w.Connected && !w.Draining {
@@ -136,7 +136,7 @@ func (o Offer) most() (n need, where string) {
 	return n, where
 }
 
-// round drops what says nothing to a reader: milliseconds of minutes.
+// round drops digits that are of no use to a reader: milliseconds of minutes.
 func round(d time.Duration) time.Duration {
 	if d >= 10*time.Second {
 		return d.Round(time.Second)
@@ -146,14 +146,13 @@ func round(d time.Duration) time.Duration {
 
 // A Shortage describes why released jobs do not run.
 type Shortage struct {
-	Able bool   // some job runs, or could run on a worker that is there or to come
-	What string // which task lacks what, in a sentence; empty: no task lacks anything
+	Able bool   // some job runs, or could run on a worker that is present or requested
+	What string // the lack of one task, in a sentence; empty: no task lacks anything
 }
 
-// Shortage compares what was released with what a cluster offers. An assigned job whose worker has left counts
-// as one that waits, because the cluster may have queued it again without saying so; one that is awaited is
-// returned if its worker does not come back. It looks at every job: it is for once in a while, not for every
-// event.
+// Shortage compares the jobs released with the offer of a cluster. An assigned job whose worker has left counts
+// as one that waits, because the cluster may have queued it again without a record; one that is awaited is
+// returned if its worker does not come back. It looks at every job, so do not call it for every event.
 func (x *Execution) Shortage(offer Offer) Shortage {
 	present, few := offer.present(), offer.distinct()
 	_, loose := x.Next()
@@ -184,7 +183,7 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 	return short
 }
 
-// usualTime is the hint for a task that lacks a time and gets the default.
+// usualTime is the hint for a task that has no time of its own and gets the default.
 const usualTime = ": the task gives no time, so the default of --default-runtime holds; shorten it, " +
 	"give the task's own (`corral submit --time`), or ask for longer pilots"
 
@@ -194,7 +193,7 @@ func (p *plan) before(a, b *job) bool {
 	return cmp.Or(cmp.Compare(y, x), cmp.Compare(p.rank[b.tasks[0]], p.rank[a.tasks[0]]), cmp.Compare(a.seq, b.seq)) < 0
 }
 
-// sentence says that a job of these tasks lacks something, and that so do others.
+// sentence returns the sentence that a job of these tasks lacks something, and how many others do.
 func (p *plan) sentence(tasks []int32, lack string, others int) string {
 	what := "task " + p.Tasks[tasks[0]].ID
 	if len(tasks) > 1 {

@@ -13,7 +13,7 @@ type order struct {
 	agendas    []*agenda // of each of these; none is empty
 }
 
-// next returns the category behind another one; not ok if there is none.
+// next returns the category after another one; ok is false if there is none.
 func (o *order) next(category int) (int, bool) {
 	at, found := slices.BinarySearch(o.categories, category)
 	if found {
@@ -25,13 +25,13 @@ func (o *order) next(category int) (int, bool) {
 	return o.categories[at], true
 }
 
-// waits reports whether anything of a category waits.
+// waits reports whether a job or subworkflow of a category waits.
 func (o *order) waits(category int) bool {
 	_, found := slices.BinarySearch(o.categories, category)
 	return found
 }
 
-// add lets something wait for its category.
+// add lets a job or subworkflow wait for its category.
 func (o *order) add(category int, a agendum) {
 	at, found := slices.BinarySearch(o.categories, category)
 	if !found {
@@ -41,7 +41,7 @@ func (o *order) add(category int, a agendum) {
 	heap.Push(o.agendas[at], a)
 }
 
-// pop takes out what is most urgent of a category, of which something waits.
+// pop takes out the most urgent of those that wait for a category; there must be one.
 func (o *order) pop(category int) agendum {
 	at, _ := slices.BinarySearch(o.categories, category)
 	a := heap.Pop(o.agendas[at]).(agendum)
@@ -69,7 +69,7 @@ func (x *Execution) nextOf(category int) []int32 {
 	return nil
 }
 
-// An agenda is a heap: what is most urgent first.
+// An agenda is a heap: the most urgent agendum comes first.
 type agenda []agendum
 
 // An agendum is a unit that waits, or tasks that are loose together.

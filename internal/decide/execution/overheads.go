@@ -13,16 +13,16 @@ const fewHops = 5
 // fewStarts is the number of them before the starts per second are reported.
 const fewStarts = 10
 
-// overheads measures what the cluster takes between tasks. A task begins as soon as its parents have ended and a worker
-// has room for it: what passes from the later of the two, the end of its last parent and the last end at its worker
-// before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if the task
-// waited for the worker. The middle 90 % of each are averaged: one that a lost connection made long says nothing of the
-// others. A task begins with the way of its inputs, and ends with that of its outputs, where these travel: see
+// overheads measures the time that the cluster takes between tasks. A task begins as soon as its parents have ended and
+// a worker has room for it: the time from the later of the two, the end of its last parent and the last end at its
+// worker before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if
+// the task waited for the worker. The middle 90 % of each are averaged: one that a lost connection made long is not
+// typical. A task begins with the way of its inputs, and ends with that of its outputs, where these travel: see
 // transfers.
 //
 // No task counts at a worker where none has ended before: it may have waited for the worker. Tasks of a clustered job
-// follow each other at the worker; the first one stands for the job. Nothing is learned of a run in which a task was
-// tried again: when its earlier attempts made room at their workers is not known any more.
+// follow each other at the worker; the first one stands for the job. A run in which a task was tried again has no
+// result, because it is not known any more when its earlier attempts made room at their workers.
 func overheads(x *Execution, r *corral.RunReport) {
 	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
 	var starts []Msec
@@ -81,7 +81,7 @@ func foremost(x *Execution, members []int32) (t stay, ok bool) {
 	return t, ok
 }
 
-// typical is the mean of the middle 90 %, and of how many it is; nothing of too few.
+// typical returns the mean of the middle 90 %, and the number of values; zeros if they are too few.
 func typical(all []Msec) (mean corral.Seconds, of int) {
 	if len(all) < fewHops {
 		return 0, 0
@@ -104,8 +104,8 @@ func first(x *Execution, i int) (at stay, ok bool) {
 	return at, t.attempt == 1 && t.started != 0 && x.units.state(int32(i)) == StateDone
 }
 
-// possible returns when a job whose first task is t could have begun, as far as the ends of other tasks tell, and if
-// it waited for its worker; 0 if none ended there before. ends are those there.
+// possible returns when a job whose first task is t could have begun, as far as the ends of other tasks show, and
+// whether it waited for its worker; 0 if none ended there before. ends are those there.
 func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, waited bool) {
 	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.from })
 	if t.to <= t.from {
@@ -128,7 +128,7 @@ func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, wait
 	return at, waited
 }
 
-// peak returns the most starts, which are sorted, within a second.
+// peak returns the maximum number of starts within a second. starts are sorted.
 func peak(starts []Msec) float64 {
 	most, from := 0, 0
 	for to, at := range starts {

@@ -6,7 +6,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// A Progress is how far one task is, for those who plan what is left of a run.
+// A Progress is how far one task is, for planning the rest of a run.
 type Progress struct {
 	State  corral.TaskState
 	Worker string    // that has the task, or had it when it was done; else empty

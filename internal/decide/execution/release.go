@@ -8,8 +8,8 @@ import (
 
 // Release makes jobs of the loose tasks whose time has come, highest priority first, then highest upward rank first, as
 // far as the limits of their categories allow. offer is the latest known; it matters only for clustered jobs, see
-// split, and for tasks that were killed for their memory. A Job's Run, Dir and Mark, and what its tasks run, are for
-// the caller to fill in.
+// split, and for tasks that were killed for their memory. A Job's Run, Dir and Mark, and the commands of its tasks, are
+// for the caller to fill in.
 func (x *Execution) Release(now time.Time, offer Offer) []Job {
 	if len(x.frontier.loose) > 0 && x.plan.clustered() {
 		offer = offer.distinct()
@@ -58,7 +58,7 @@ func (x *Execution) enter(tasks []int32, offer Offer) *job {
 	return x.jobs.enter(x.jobs.nextSeq, x.units.within(x.units.need(tasks), tasks, offer), tasks)
 }
 
-// jobOf returns what the cluster is given to make the current attempts at tasks, which are those still in j.
+// jobOf returns j as it is given to the cluster, with the current attempts at tasks, which are those still in j.
 func (x *Execution) jobOf(j *job, tasks []int32) Job {
 	of := j.need.of
 	given := Job{
@@ -113,8 +113,8 @@ func (x *Execution) split(tasks []int32, offer Offer) (lists [][]int32) {
 }
 
 // fitting returns how many of tasks, from the first on, some worker could take as one job; at least one. If they are
-// not all, and are what is left of a cluster, the job takes at most half of that worker's time. Nothing is known of a
-// cluster that offers nothing: it is all then.
+// not all, and are the rest of a cluster, the job takes at most half of that worker's time. All of them fit if the
+// offer is empty, because then the workers are not known.
 func (x *Execution) fitting(tasks []int32, offer Offer, left bool) int {
 	if len(offer.Capacities) == 0 || offer.takes(x.units.need(tasks)) {
 		return len(tasks)
@@ -139,7 +139,7 @@ func (x *Execution) releasableAlone(i int32) bool {
 }
 
 // releasable returns those of tasks that could be one job now: they are in none, and wait for nothing but tasks that
-// come before them in it. One that is marked to fail when it could run begins in none.
+// come before them in it. A task that is marked to fail is not released.
 func (x *Execution) releasable(tasks []int32) []int32 {
 	if !slices.ContainsFunc(tasks, func(i int32) bool { return !x.releasableAlone(i) }) {
 		return tasks
@@ -168,8 +168,8 @@ func (x *Execution) mayFollow(i int32, before map[int32]bool) bool {
 }
 
 // Misfits returns the numbers of clustered jobs that no worker has, and that none could take any more, though some of
-// their tasks: workers have less time left than when they were released, or are others. Once they are returned, what
-// they consist of is released in smaller ones. If the same workers stay there will not be another for at least slack.
+// their tasks: workers have less time left than when they were released, or are others. Once they are returned, their
+// tasks are released in smaller ones. If the workers remain the same, there will be no other misfit for at least slack.
 func Misfits(x *Execution, offer Offer) (seqs []int64, slack time.Duration) {
 	slack = math.MaxInt64
 	if len(offer.Capacities) == 0 || !x.plan.clustered() {

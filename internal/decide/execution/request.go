@@ -6,13 +6,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// Users may request something of single tasks while a run goes on: that a task which failed is tried again, and that
-// one ends which is not over. Both are Records like all others, so that a replay gives the same state.
+// While a run is in progress, users may request that a task which failed is tried again, and that a task which is not
+// over is cancelled. Both are Records like all others, so that a replay gives the same state.
 //
-// A task that is to end fails at once, also if it still waits. If it waits in a job that a worker has, for others of
-// that job, it is only marked: it fails when its turn comes, so that these go on. In an open execution one that a
-// worker has runs until the worker reports its end, which may take a while: until then nothing that waits for it
-// begins, and it is not tried again beside itself.
+// A cancelled task fails at once, also if it still waits. If it waits in a job that a worker has, for others of
+// that job, it is only marked: it fails when they are done, so that they can run. In an open execution, a task that a
+// worker has runs until the worker reports its end, which may take a while: until then tasks that wait for it do not
+// begin, and it is not tried again.
 //
 // A task in a subworkflow that is over is tried again with all else in it that is not done, as when the subworkflow has
 // retries.
@@ -25,7 +25,7 @@ type Cancellation struct {
 }
 
 // Retriable returns those of the tasks that a retry would change: that failed for good, or are marked to fail. Others
-// that are ready, run or wait are fine, since they are to run anyway; one that is done, or skipped below another, is a
+// that are ready, run or wait are fine, since they run anyway; a task that is done, or skipped below another, is a
 // Conflict error.
 func Retriable(x *Execution, tasks []int) (failed []int32, err error) {
 	if x.plan.Open {
@@ -52,7 +52,7 @@ func Retriable(x *Execution, tasks []int) (failed []int32, err error) {
 }
 
 // Cancellable returns those of the tasks that a cancellation would change: that are not over and were not cancelled;
-// and those of an open run that wait in vain, which are then reported as not wanted. One that is done is a
+// and those of an open run that wait in vain, which are then reported as withdrawn. A task that is done is a
 // Conflict error, but not in an open run: a user who ends thousands of its short tasks cannot know which are just done.
 func Cancellable(x *Execution, tasks []int) (open []int32, err error) {
 	for _, i := range tasks {
@@ -76,7 +76,7 @@ func unique(tasks []int32) []int32 {
 	return slices.Compact(tasks)
 }
 
-// cancel ends tasks, or marks them to be ended.
+// cancel ends tasks, or marks them to fail.
 func (x *Execution) cancel(r *Cancellation) {
 	for _, i := range r.Tasks {
 		if !x.units.has(i) {
@@ -119,7 +119,7 @@ func (x *Execution) unmark(i int32) {
 	}
 }
 
-// collect ends the marked tasks whose turn has come.
+// collect ends the marked tasks that wait for nothing any more.
 func (x *Execution) collect() {
 	ripe := x.ripe
 	x.ripe = nil
@@ -131,8 +131,8 @@ func (x *Execution) collect() {
 	}
 }
 
-// abandon ends a cancelled task: it fails, and the job that it is in is to be killed. Tasks after it in an ordered job
-// leave that, too: until the kill gets there one may have begun, so that their attempts count as made.
+// abandon ends a cancelled task: it fails, and its job is to be killed. Tasks after it in an ordered job leave the job,
+// too. One of them may begin before the kill arrives, so that their attempts count as made.
 func (x *Execution) abandon(i int32) {
 	u := x.units.at(i)
 	begun := u.assigned() || u.state == StateJudging
@@ -152,7 +152,7 @@ func (x *Execution) abandon(i int32) {
 	}
 }
 
-// withdraw has a cancelled task fail that is in no job; begun: a worker was given its current attempt.
+// withdraw makes a cancelled task fail that is in no job; begun: a worker was given its current attempt.
 func (x *Execution) withdraw(i int32, begun bool) {
 	x.units.setBegun(i, begun)
 	x.units.explain(i, x.units.extra(i).cancel.why)

@@ -15,8 +15,8 @@ import (
 // Rules are the conditions in a workflow for a unit to run, and the meaning of its end. A unit is a task or a
 // subworkflow. Rules may be shared.
 type Rules struct {
-	Priority   int  // of the units that could start, those with the largest do
-	Category   int  // 1 more than its index in Spec.Limits; 0: it is of none that has a limit
+	Priority   int  // units with a larger one start first
+	Category   int  // 1 more than its index in Spec.Limits; 0: none with a limit
 	Done       bool // of a subworkflow: it was done before, and so were its tasks
 	Final      bool // of a task: it runs after all others of its scope, and decides whether that succeeded
 	Pre, Post  *Script
@@ -42,7 +42,7 @@ type Abort struct {
 type SubSpec struct {
 	Name       string
 	First, End int
-	Retries    int  // of it as a whole: what of it is not done is begun again
+	Retries    int  // of it as a whole: all of it that is not done begins again
 	Job        bool // it is the processes of one job, and its exit status is that of the first one that failed
 	Rules      *Rules
 }
@@ -66,7 +66,7 @@ func (s *Spec) Check() error {
 	return err
 }
 
-// newScoping finds out which task lies in which subworkflow, and refuses what has no order: a final task with
+// newScoping finds out which task lies in which subworkflow, and refuses specs without an order: a final task with
 // children, subworkflows that overlap, and subworkflows that wait for each other. Each subworkflow gets two nodes
 // of its own, for its beginning and its end. A workflow without any keeps its graph unchanged.
 func newScoping(s *Spec) (scoping, error) {

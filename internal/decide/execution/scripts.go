@@ -22,7 +22,7 @@ type Call struct {
 	Attempt     int32 // of Post of a task: the one that is over
 	Job         int64 // of Post: in which the process was
 	Status      int   // of the workflow: 0, 2 if something in it failed for good, 3 if it is aborted
-	FailedCount int   // how much
+	FailedCount int   // of tasks and subworkflows, for good
 }
 
 // A script is the state of the scripts of a unit that has any.
@@ -224,7 +224,7 @@ func (x *Execution) tries(unit int32) int32 {
 }
 
 // call describes a script of a unit to be started, in DAGMan's terms: how often the unit was tried, what its job and
-// its PRE script returned, and how the whole goes (0 well, 2 with failures, 3 aborted).
+// its PRE script returned, and the state of the whole (0 well, 2 with failures, 3 aborted).
 func (x *Execution) call(unit int32, sc *script) Call {
 	call := Call{
 		Unit: unit, Post: x.state(unit) == StateJudging, Try: x.tries(unit), Round: sc.round,
@@ -246,7 +246,7 @@ func (x *Execution) call(unit int32, sc *script) Call {
 	return call
 }
 
-// signalNames are those of Linux, from 1.
+// signalNames are the names of Linux's signals, from 1.
 const signalNames = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP " +
 	"TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS"
 

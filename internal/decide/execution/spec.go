@@ -36,11 +36,11 @@ type TaskSpec struct {
 	Usual     bool          // Estimate is the run's default: the task gives none
 	Retries   int           // how often it may fail and be tried again
 	Once      bool          // it is not begun again if its worker is lost, or has to leave
-	Done      bool          // before this execution began: it never runs, and what its parents do does not matter
+	Done      bool          // before this execution began: it never runs, whatever becomes of its parents
 	Rules     *Rules        // nil: none
 }
 
-// Needs returns what the task asks of a worker beside time.
+// Needs returns the resources that the task needs of a worker.
 func (t *TaskSpec) Needs() corral.Resources {
 	return corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB}
 }
@@ -51,10 +51,11 @@ type need struct {
 	time time.Duration
 }
 
-// and returns what a job needs that is this one and then another: the most of each resource, and the time of both.
+// and returns the need of a job that consists of this one and then another: the maximum of each resource, and the sum
+// of the times.
 func (n need) and(m need) need { return need{n.of.Most(m.of), n.time + m.time} }
 
-// A plan is a Spec and what follows from it.
+// A plan is a Spec and the values derived from it.
 type plan struct {
 	Spec
 	rank  []time.Duration // :: task → its upward rank: the longest way from its start to the end of the workflow
@@ -67,8 +68,8 @@ type plan struct {
 	inner     bool    // some task waits for one of its own cluster
 }
 
-// newPlan works out what never changes during a run: ranks, and which tasks are released together. Without clustering
-// each task is a cluster of its own, so that there is one rule for both.
+// newPlan derives the values that never change during a run: ranks, and which tasks are released together. Without
+// clustering each task is a cluster of its own, so that there is one rule for both.
 func newPlan(s Spec) *plan {
 	n := len(s.Tasks)
 	if s.Open {
@@ -85,7 +86,7 @@ func newPlan(s Spec) *plan {
 	p.rank = s.Graph.UpwardRanks(estimates)
 	scoping, err := newScoping(&p.Spec)
 	if err != nil {
-		panic(err) // the caller's defect, who did not Check the spec
+		panic(err) // the caller did not Check the spec
 	}
 	p.scope = scoping
 	if s.Clusters != nil {
@@ -140,8 +141,8 @@ func (s Spec) Jobs() (of []int, n int) {
 	return of, n
 }
 
-// withoutParentsOfDone returns the graph in which tasks that were done before wait for nothing: somebody may have said
-// so of a task whose parents have still to run.
+// withoutParentsOfDone returns the graph in which tasks that were done before wait for nothing: the user may have
+// marked a task as done whose parents have still to run.
 func (s *Spec) withoutParentsOfDone() *dag.Graph {
 	waits := func(i int) bool { return s.Tasks[i].Done && len(s.Graph.Parents(i)) > 0 }
 	none := true
@@ -197,8 +198,8 @@ type kind struct {
 	scope              int32
 }
 
-// joining returns how many of the tasks, from the first on, the rules let be one job: nothing is done before or after
-// one of them, and they have the same priority, category and scope. Where there are subworkflows or final tasks none of
+// joining returns how many of the tasks, from the first on, may be one job by the rules: none of them has a script or
+// is final, and they have the same priority, category and scope. Where there are subworkflows or final tasks none of
 // them waits for another.
 func (p *plan) joining(tasks []int) int {
 	alone := func(i int) bool {
@@ -244,12 +245,12 @@ type urgency struct {
 	place    int32
 }
 
-// level orders what is most urgent first, whatever its place.
+// level orders the most urgent first, without regard to places.
 func (u urgency) level(v urgency) int {
 	return cmp.Or(cmp.Compare(v.priority, u.priority), cmp.Compare(v.rank, u.rank))
 }
 
-// compare orders what is most urgent first.
+// compare orders the most urgent first.
 func (u urgency) compare(v urgency) int {
 	return cmp.Or(u.level(v), cmp.Compare(u.place, v.place))
 }

@@ -47,7 +47,9 @@ func (s State) task() corral.TaskState {
 }
 
 func (s State) String() string {
-	return [states]string{"waiting", "preparing", "ready", "behind", "running", "judging", "done", "failed", "skipped"}[s]
+	return [states]string{
+		"waiting", "preparing", "ready", "behind", "running", "judging", "done", "failed", "skipped",
+	}[s]
 }
 
 // An event moves a unit from one state to another.

@@ -198,8 +198,8 @@ func (x *Execution) passOver(unit int32) {
 	x.concludeScope(verdict{unit: unit, done: true}, s)
 }
 
-// statusOf is the exit status of a scope whose members are over, as that of a DAGMan: what its final task says, or what
-// aborted it, or 1 if a member failed.
+// statusOf returns the exit status of a scope whose members are over, by DAGMan's rules: that of its final task, or of
+// the abortion, or 1 if a member failed.
 func (x *Execution) statusOf(s int32) int {
 	sc := x.scopes.at(s)
 	final, failed := x.finalsOf(s)

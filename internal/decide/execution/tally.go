@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A tally sums what the attempts of all tasks took, for the report of the run and for those who account for it.
+// A tally sums the time and the resources that attempts took, for the report of the run and for accounting.
 type tally struct {
 	firstStarted Msec
 	lastEnded    Msec

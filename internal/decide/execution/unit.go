@@ -47,7 +47,7 @@ type extra struct {
 	cancel  cancel
 }
 
-// A cancel is kept from the cancellation of a task until it is retried.
+// A cancel describes the cancellation of a task, until the task is retried.
 type cancel struct {
 	why   string
 	is    bool // it was cancelled

@@ -12,7 +12,7 @@ type verdict struct {
 	status  int
 	done    bool
 	unbegun bool // its PRE script failed
-	forever bool // it is not to be tried again
+	forever bool // it must not be tried again
 	why     string
 }
 
@@ -30,7 +30,7 @@ func (x *Execution) processOver(o *Outcome, at Msec) {
 	x.scripts.judge(o.Task, v.status, o.Seq)
 }
 
-// conclude ends a try of a unit, which is its last or is followed by another.
+// conclude ends a try of a unit, and begins the next one or ends the unit.
 func (x *Execution) conclude(v verdict) {
 	rules, s := x.plan.scope.rules(v.unit), x.plan.scope.scopeOf(v.unit)
 	if a := rules.Abort; a != nil && a.Exit == v.status && x.scopes.at(s).abort == nil {
@@ -134,8 +134,8 @@ func VerdictOf(x *Execution) Verdict {
 	return v
 }
 
-// Kills returns the numbers of jobs that have to be killed, because tasks in them were cancelled or are in what was
-// aborted, and forgets them. Some may be over, or never have been assigned.
+// Kills returns the numbers of jobs that have to be killed, because tasks in them were cancelled or their scope was
+// aborted, and forgets them. Some may be over, or were never assigned.
 func Kills(x *Execution) []int64 {
 	kills := x.kills
 	x.kills = nil
