@@ -6,7 +6,7 @@
 //
 // A Spec is the workflow as far as decisions depend on it; it never changes. An Execution is the state of its tasks,
 // and one goroutine owns it. Apply changes it by one Record of what happened. Release makes jobs of the tasks whose
-// time has come. A Job is what a worker is given: one task, or several that run one after another.
+// time has come. A Job is given to a worker as a whole: one task, or several that run one after another.
 //
 // A task and a subworkflow are both units. Each has a State (state.go), which changes only by the moves in the table
 // there:

@@ -100,7 +100,7 @@ func (x *Execution) fail(v verdict) {
 	x.memberOver(v.unit)
 }
 
-// A Verdict is what the end of an execution means for the workflow. Its lists are in the order of the failures.
+// A Verdict is the meaning of the end of an execution for the workflow. Its lists are in the order of the failures.
 type Verdict struct {
 	Status int    // the workflow's exit status; 0: it succeeded
 	Abort  string // why it was aborted, in a sentence; empty: it was not
