@@ -6,20 +6,14 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-func ExampleFrontier() {
+func ExampleGraph_Levels() {
 	g, err := dag.New(4, [][2]int{{0, 1}, {0, 2}, {1, 3}, {2, 3}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	f := dag.NewFrontier(g)
-	fmt.Println(f.Ready())
-	fmt.Println(f.Finish(0))
-	fmt.Println(f.Finish(2), f.Fail(1), f.Done())
-	// Output:
-	// [0]
-	// [1 2]
-	// [] [3] true
+	fmt.Println(g.Levels())
+	// Output: [0 1 1 2]
 }
 
 func ExampleNew_cycle() {

@@ -57,9 +57,6 @@ func TestEmptyGraph(t *testing.T) {
 	if g.Len() != 0 || g.Width() != 0 || len(g.Order()) != 0 || len(g.LevelSizes()) != 0 {
 		t.Errorf("empty graph: Len %d, Width %d, Order %v", g.Len(), g.Width(), g.Order())
 	}
-	if !dag.NewFrontier(g).Done() {
-		t.Error("frontier of the empty graph is not done")
-	}
 	if groups := dag.ByLevel(g, 3, nil); len(groups) != 0 {
 		t.Errorf("ByLevel = %v, want none", groups)
 	}

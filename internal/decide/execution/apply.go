@@ -3,234 +3,293 @@ package execution
 import (
 	"cmp"
 	"fmt"
-
-	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Apply changes the execution by one record, and returns the numbers of the jobs that are over now. Records may
-// be repeated or speak of jobs and attempts that are over: those change nothing.
+// Apply changes the execution by one record, and returns the numbers of the jobs that are over now. A record that is
+// repeated, or that is about jobs and attempts that are over, changes nothing.
 func (x *Execution) Apply(r Record) (over []int64) {
-	x.control.grown.at = r.At
+	x.now = r.At
 	switch {
 	case r.Assigned != nil:
-		x.assigned(r.Assigned, r.At)
+		x.assign(r.Assigned, r.At)
 	case r.Finished != nil:
-		over = x.finished(r.Finished, r.At)
+		over = x.finish(r.Finished, r.At)
 	case r.Returned != nil:
-		over = x.returned(r.Returned, r.At)
+		over = x.takeBackJobs(r.Returned, r.At)
 	case r.Met != nil:
-		x.roster.workers[x.roster.number(r.Met.Worker)].cpus = r.Met.CPUs
+		x.roster.meet(r.Met)
 	case r.Gap != nil:
-		x.skip(r.Gap, r.At)
+		x.skipGap(r.Gap, r.At)
 	case r.Script != nil:
-		x.control.scripted(r.Script, r.At)
+		x.scriptOver(r.Script, r.At)
 	case r.Resumed:
-		for i := range x.frontier.marked {
-			spare(x.control, i)
+		for i := range int32(len(x.plan.Tasks)) {
+			x.unmark(i)
 		}
-		reopenAll(x.control)
+		x.reopenAll()
 	case r.Added != nil:
-		add(x, r.Added)
+		x.add(r.Added)
 	case r.Closed:
-		x.control.grown.closed = true
+		x.additions.close()
 	case r.Retried != nil:
-		retry(x.control, r.Retried)
+		x.retry(r.Retried)
 	case r.Cancelled != nil:
-		cancel(x.control, r.Cancelled)
+		x.cancel(r.Cancelled)
 	}
-	x.roster.cpus = max(x.roster.cpus, r.CPUs)
-	return append(over, rest(x.control)...)
+	x.roster.sawCPUs(r.CPUs)
+	return append(over, x.settle()...)
 }
 
-// assigned gives a job to a worker. When a journal is replayed the job is made here: whoever released it did
-// not write that down, because until now it could not have been started.
-func (x *Execution) assigned(a *Assignment, at Msec) {
-	if a.Worker == "" {
-		return // an assignment to no worker is none
+// settle ends the tasks that must end because of the record that was just applied, and returns the jobs that are over
+// by that.
+func (x *Execution) settle() (over []int64) {
+	for len(x.scopes.aborted)+len(x.ripe)+len(x.additions.news) > 0 {
+		x.leaveAborted()
+		x.collect()
+		x.openGates()
 	}
-	e := x.book.entries[a.Seq]
-	if e == nil {
-		e = x.replayed(a)
-	}
-	for _, p := range a.Parts {
-		begunAfterAll(x.control, p)
-	}
-	if e == nil {
-		return
-	}
-	if e.worker == 0 {
-		x.book.running += int(e.left)
-		for _, i := range x.book.remaining(e) {
-			if x.frontier.state(i) == dag.Waiting {
-				x.book.behind++
-			}
-		}
-	}
-	e.worker, e.busyFrom = x.roster.number(a.Worker), at
-	for _, i := range x.book.remaining(e) {
-		x.attempts.tasks[i].worker = e.worker
-		if x.plan.Open {
-			x.control.grown.begun(i)
-		}
-	}
-}
-
-// replayed makes the job of a recorded assignment from those of its tasks that the attempt fits. A task that is
-// in another job leaves it: that job must have been returned without a record. A task that a damaged record
-// names twice is in the job once. The job needs what it needed when it was released, though tasks of it may have been
-// cancelled before it was assigned.
-func (x *Execution) replayed(a *Assignment) *entry {
-	var tasks, all []int32
-	taken := make(map[int32]bool, len(a.Parts))
-	for _, p := range a.Parts {
-		if !x.attempts.current(p) || taken[p.Task] {
-			continue
-		}
-		all = append(all, p.Task)
-		x.control.reach(p.Task)
-		state := x.frontier.state(p.Task)
-		if x.control.mayRun(p.Task) && (state == dag.Ready || state == dag.Waiting && after(x.control, p.Task, taken)) {
-			taken[p.Task] = true
-			leave(x.control, p.Task, nil)
-			tasks = append(tasks, p.Task)
-		}
-	}
-	x.book.nextSeq = max(x.book.nextSeq, a.Seq+1)
-	if len(tasks) == 0 {
-		return nil
-	}
-	return x.book.enter(a.Seq, x.attempts.need(all), tasks)
-}
-
-// finished ends an attempt. Only the current attempt of a ready task counts.
-func (x *Execution) finished(o *Outcome, at Msec) (over []int64) {
-	if !x.attempts.current(Part{o.Task, o.Attempt}) {
-		return nil
-	}
-	if state := x.frontier.state(o.Task); state == dag.Waiting && x.book.of[o.Task] != nil {
-		over = leave(x.control, o.Task, nil) // whatever it is said to be: what comes before it in its job is not done
-		x.attempts.next(o.Task)
-		return over
-	} else if state != dag.Ready {
-		return nil
-	}
-	if e := x.book.of[o.Task]; e == nil && !x.control.mayRun(o.Task) {
-		return nil // its process is over, or not begun
-	}
-	worker := x.roster.number(o.Worker)
-	x.roster.workers[worker].ended = at
-	if e := x.book.of[o.Task]; e != nil {
-		e.busyFrom = at
-	}
-	over = leave(x.control, o.Task, nil)
-	x.attempts.measure(o, worker)
-	if x.plan.Open && wanes(x.control, o.Task) { // however it has ended
-		withdraw(x.control, o.Task, true)
-		return over
-	}
-	switch o.Status {
-	case Done, Failed:
-		x.control.ended(o, at)
-		return over
-	case Cut:
-		if x.plan.Tasks[o.Task].Once && o.Started != 0 {
-			loseForGood(x, o.Task, o.Reason, at)
-			return over
-		}
-		x.attempts.cut(o)
-	default: // cancelled: the task could not help it, and nothing was lost that the run still wants
-		x.attempts.next(o.Task)
-	}
-	x.frontier.again(o.Task, at, 0)
+	over, x.over = x.over, nil
 	return over
 }
 
-// returned takes jobs back that no worker has any more. Those that never started are released as they were. If they may
-// have been running, so may each of their tasks that did not end: these get another attempt, alone.
-func (x *Execution) returned(g *Giveback, at Msec) (over []int64) {
-	var back []*entry
+// assign gives a job to a worker. When a journal is replayed, the job is made here: its release was not recorded,
+// because a job cannot start before it is assigned.
+func (x *Execution) assign(a *Assignment, at Msec) {
+	if a.Worker == "" {
+		return // without a worker it is not an assignment
+	}
+	j := x.jobs.bySeq[a.Seq]
+	if j == nil {
+		j = x.replay(a)
+	}
+	for _, p := range a.Parts {
+		x.beganAfterAll(p)
+	}
+	if j == nil {
+		return
+	}
+	first := j.worker == 0
+	j.assign(x.roster.number(a.Worker), at)
+	for _, i := range x.jobs.remaining(j) {
+		if first {
+			x.start(i)
+		}
+		x.units.at(i).worker = j.worker
+		if x.plan.Open {
+			x.additions.began(i, x.now)
+		}
+	}
+}
+
+// start moves a task whose job is given to a worker.
+func (x *Execution) start(i int32) {
+	x.unhold(i)
+	if x.units.at(i).blocked() {
+		x.units.move(i, onQueue)
+	} else {
+		x.units.move(i, onStart)
+	}
+}
+
+// replay makes the job of a recorded assignment from those of its tasks whose current attempt it names. A task that is
+// in another job leaves it: that job must have been returned without a record. A task that a damaged record names twice
+// is in the job once. The job has the needs that it had when it was released, though tasks of it may have been
+// cancelled before it was assigned.
+func (x *Execution) replay(a *Assignment) *job {
+	var tasks, all []int32
+	taken := make(map[int32]bool, len(a.Parts))
+	for _, p := range a.Parts {
+		if !x.units.current(p) || taken[p.Task] {
+			continue
+		}
+		all = append(all, p.Task)
+		x.beginAround(p.Task)
+		if x.replayable(p.Task, taken) {
+			taken[p.Task] = true
+			x.takeBack(p.Task, nil)
+			tasks = append(tasks, p.Task)
+		}
+	}
+	x.jobs.reserve(a.Seq + 1)
+	if len(tasks) == 0 {
+		return nil
+	}
+	return x.jobs.enter(a.Seq, x.units.need(all), tasks)
+}
+
+// replayable reports whether a task may be in a job behind the given tasks.
+func (x *Execution) replayable(i int32, before map[int32]bool) bool {
+	switch x.units.state(i) {
+	case StateReady, StateRunning:
+		return !x.held(i)
+	case StateWaiting, StateBehind:
+		return x.mayFollow(i, before)
+	}
+	return false
+}
+
+// finish ends an attempt. It counts only if it is the current attempt of a task that runs, or may run.
+func (x *Execution) finish(o *Outcome, at Msec) (over []int64) {
+	i := o.Task
+	if !x.units.current(Part{i, o.Attempt}) {
+		return nil
+	}
+	u := x.units.at(i)
+	switch {
+	case u.blocked() && u.job != nil:
+		over = x.takeBack(i, nil) // whatever its status is: a task before it in its job is not done
+		x.nextAttempt(i)
+		return over
+	case !u.open(), u.job == nil && u.state != StateReady:
+		return nil // its process is over, or has not begun
+	}
+	x.unhold(i)
+	worker := x.roster.number(o.Worker)
+	x.roster.heard(worker, at)
+	if u.job != nil {
+		u.job.heard(at)
+	}
+	over = x.jobs.leave(i, nil)
+	x.measure(o, worker)
+	if x.plan.Open && x.units.cancelled(i) { // however it has ended
+		x.withdraw(i, true)
+		return over
+	}
+	switch {
+	case o.Status == Done, o.Status == Failed:
+		x.processOver(o, at)
+		return over
+	case o.Status == Cut && x.plan.Tasks[i].Once && o.Started != 0:
+		x.loseForGood(i, o.Reason, at)
+		return over
+	case o.Status == Cut:
+		x.cut(o)
+	default: // cancelled: it is not the task's doing, and the run does not need the work that was lost
+		x.nextAttempt(i)
+	}
+	if u.state == StateRunning {
+		x.units.move(i, onReturn)
+	}
+	x.requeue(i, at, 0)
+	return over
+}
+
+// takeBack takes a task out of its job without a result, if it is in one.
+func (x *Execution) takeBack(i int32, over []int64) []int64 {
+	over = x.jobs.leave(i, over)
+	if s := x.units.state(i); s == StateRunning || s == StateBehind {
+		x.units.move(i, onReturn)
+	}
+	if x.units.state(i) == StateReady && x.held(i) {
+		x.hold(i)
+	}
+	return over
+}
+
+// takeBackJobs takes jobs back that no worker has any more. Those that never started are released again under the same
+// attempt numbers. If they may have been running, so may each of their tasks that did not end: these get another
+// attempt, alone.
+func (x *Execution) takeBackJobs(g *Giveback, at Msec) (over []int64) {
+	var back []*job
 	for _, seq := range g.Seqs {
-		if e := x.book.entries[seq]; e != nil {
-			back = append(back, e)
+		if j := x.jobs.bySeq[seq]; j != nil {
+			back = append(back, j)
 		}
 	}
 	suspects := make(map[int32]bool)
 	if g.Started {
 		until := min(at, cmp.Or(g.Until, at))
 		lost, began := x.roster.lostWork(back, until)
-		x.attempts.tally.lost += lost
-		for _, e := range began {
-			had := x.roster.since(e, until)
-			x.attempts.tally.ran(had.from, had.to)
-			x.attempts.spent.lose(had)
-			suspects[x.book.remaining(e)[0]] = true
+		x.tally.lost += lost
+		for _, j := range began {
+			had := x.roster.stretch(j, until)
+			x.tally.ran(had.from, had.to)
+			x.tally.hours.lose(had)
+			suspects[x.jobs.remaining(j)[0]] = true
 		}
 	}
-	for _, e := range back {
-		tasks := x.book.remaining(e)
+	for _, j := range back {
+		tasks := x.jobs.remaining(j)
 		for _, i := range tasks {
-			over = leave(x.control, i, over)
+			over = x.takeBack(i, over)
 			switch {
-			case x.plan.Open && wanes(x.control, i):
-				withdraw(x.control, i, g.Started)
+			case x.plan.Open && x.units.cancelled(i):
+				x.withdraw(i, g.Started)
 			case g.Started:
-				lost(x, i, g.Reason, at, suspects[i])
+				x.lose(i, g.Reason, at, suspects[i])
 			}
 		}
-		if !g.Started { // what has failed just now is released no more
+		if !g.Started { // tasks that have just failed are not released any more
 			x.frontier.addLoose(tasks)
 		}
 	}
 	return over
 }
 
-// lost queues a task again whose worker was lost; suspect: it ran there. A task that ran on too many workers when they
-// were lost is taken for the cause.
-func lost(x *Execution, i int32, reason string, at Msec, suspect bool) {
-	if x.frontier.state(i) > dag.Ready {
-		return // with one before it in its job
+// lose queues a task again whose worker was lost; suspect: it ran there. A task that was running when too many workers
+// were lost is taken for the cause, and fails.
+func (x *Execution) lose(i int32, reason string, at Msec, suspect bool) {
+	if x.units.state(i).over() {
+		return // it was skipped with a task before it in its job
 	}
 	if x.plan.Tasks[i].Once {
-		loseForGood(x, i, reason, at)
+		x.loseForGood(i, reason, at)
 		return
 	}
 	if suspect {
-		x.attempts.losses[i]++
+		n := x.units.countLoss(i)
+		if x.plan.Losses > 0 && n >= x.plan.Losses {
+			why := fmt.Sprintf("%d workers were lost while it ran there", n)
+			x.conclude(verdict{at: at, unit: i, status: -1, forever: true, why: why})
+			return
+		}
 	}
-	if n := x.attempts.losses[i]; suspect && x.plan.Losses > 0 && n >= x.plan.Losses {
-		why := fmt.Sprintf("%d workers were lost while it ran there", n)
-		x.control.conclude(verdict{at: at, unit: i, status: -1, forever: true, why: why})
-		return
-	}
-	x.attempts.lose(i, reason)
+	x.tryElsewhere(i, reason)
 	x.frontier.again(i, at, 0)
 }
 
-// gapSeqs is more than any run has jobs.
-const gapSeqs = 1 << 32
-
-// Gap returns what to record where a damaged piece was cut out of the journal. floors are the highest attempts
-// that left anything behind, for tasks that have one.
-func (x *Execution) Gap(floors []Part) *Gap {
-	return &Gap{Seq: x.book.nextSeq + gapSeqs, Floors: floors}
+// countLoss counts a worker that was lost while a task ran there.
+func (us *units) countLoss(i int32) int {
+	e := us.grant(i)
+	e.losses++
+	return int(e.losses)
 }
 
-// skip leaves out all numbers that records lost in a gap may have used.
-func (x *Execution) skip(g *Gap, at Msec) {
-	x.book.nextSeq = max(x.book.nextSeq, g.Seq)
+// gapSeqs is larger than the number of jobs of any run.
+const gapSeqs = 1 << 32
+
+// Gap returns the record for the place where a damaged piece was cut out of the journal. floors are the highest
+// attempts that left files behind, for tasks that have any.
+func (x *Execution) Gap(floors []Part) *Gap {
+	return &Gap{Seq: x.jobs.nextSeq + gapSeqs, Floors: floors}
+}
+
+// skipGap skips all numbers that records lost in a gap may have used.
+func (x *Execution) skipGap(g *Gap, at Msec) {
+	x.jobs.reserve(g.Seq)
 	for _, p := range g.Floors {
 		known := int(p.Task) < len(x.plan.Tasks)
 		if p.Task < 0 || !known && !x.plan.Open {
 			continue
 		}
-		x.attempts.floors[p.Task] = max(x.attempts.floors[p.Task], p.Attempt)
-		if known && x.control.idle(p.Task) && x.attempts.tasks[p.Task].attempt <= p.Attempt {
-			if x.plan.Tasks[p.Task].Once {
-				loseForGood(x, p.Task, "what became of it is lost with a piece of the run's journal", at)
-				continue
-			}
-			x.attempts.next(p.Task)
+		x.units.setFloor(p)
+		if !known {
+			continue
+		}
+		u := x.units.at(p.Task)
+		switch {
+		case !u.idle() || u.attempt > p.Attempt:
+		case x.plan.Tasks[p.Task].Once:
+			x.loseForGood(p.Task, "what became of it is lost with a piece of the run's journal", at)
+		default:
+			x.nextAttempt(p.Task)
 			x.frontier.again(p.Task, at, 0)
 		}
 	}
+}
+
+// setFloor records the number of an attempt that may have been made.
+func (us *units) setFloor(p Part) {
+	e := us.grant(p.Task)
+	e.floor = max(e.floor, p.Attempt)
 }

@@ -50,36 +50,38 @@ func anyRecord(t *rapid.T) Record {
 
 // check checks what always holds of an execution.
 func check(t *rapid.T, x *Execution) {
-	inJobs, running, behind := 0, 0, 0
-	for seq, e := range x.book.entries {
-		left := x.book.remaining(e)
+	inJobs := 0
+	for seq, j := range x.jobs.bySeq {
+		left := x.jobs.remaining(j)
 		inJobs += len(left)
-		for _, i := range left {
-			if e.worker != 0 && x.frontier.state(i) == dag.Waiting {
-				behind++
-			}
-		}
-		if e.worker != 0 {
-			running += len(left)
-		}
-		if seq != e.seq || seq >= x.book.nextSeq || int(e.left) != len(left) || e.left == 0 {
-			t.Fatalf("job %d: seq %d, next %d, left %d of %d", seq, e.seq, x.book.nextSeq, e.left, len(left))
+		if seq != j.seq || seq >= x.jobs.nextSeq || int(j.left) != len(left) || j.left == 0 {
+			t.Fatalf("job %d: seq %d, next %d, left %d of %d", seq, j.seq, x.jobs.nextSeq, j.left, len(left))
 		}
 	}
-	for i, e := range x.book.of {
-		waits := x.plan.inner && x.frontier.state(int32(i)) == dag.Waiting
-		if e != nil && (x.frontier.state(int32(i)) != dag.Ready && !waits || x.book.entries[e.seq] != e) {
-			t.Fatalf("task %d is %s in a job", i, x.frontier.state(int32(i)))
-		}
-		if e != nil {
+	var count [states]int
+	for i := range x.units.tasks {
+		u := &x.units.tasks[i]
+		count[u.state]++
+		if u.job != nil {
 			inJobs--
 		}
+		fits := false
+		switch u.state {
+		case StateWaiting:
+			fits = u.job == nil || x.plan.inner && !u.assigned()
+		case StatePreparing, StateJudging, StateDone, StateFailed, StateSkipped:
+			fits = u.job == nil
+		case StateReady:
+			fits = !u.assigned()
+		case StateBehind, StateRunning:
+			fits = u.assigned() && x.jobs.bySeq[u.job.seq] == u.job
+		}
+		if blocked := u.state == StateBehind || u.state == StateWaiting; !fits || !u.state.over() && blocked != (u.pending > 0) {
+			t.Fatalf("task %d is %s in job %+v with %d parents to wait for", i, u.state, u.job, u.pending)
+		}
 	}
-	c := x.Counts()
-	sum := c.Waiting + c.Ready + c.Running + c.Done + c.Failed + c.Skipped
-	if inJobs != 0 || running != x.book.running || behind != x.book.behind || sum != c.Total ||
-		min(c.Ready, c.Waiting) < 0 {
-		t.Fatalf("%d tasks too many in jobs, %d running (told %d), counts %+v", inJobs, running, x.book.running, c)
+	if inJobs != 0 || count != x.units.count {
+		t.Fatalf("%d tasks too many in jobs, counts %v, want %v", inJobs, x.units.count, count)
 	}
 }
 
@@ -141,15 +143,15 @@ func TestClockSetBackHoldsNothing(t *testing.T) {
 	}
 }
 
-func TestTaskStateSize(t *testing.T) {
+func TestUnitSize(t *testing.T) {
 	t.Parallel()
-	if size := reflect.TypeFor[taskState]().Size() + reflect.TypeFor[*entry]().Size(); size > 72 {
-		t.Errorf("the state of a task has %d bytes, want at most 72: there may be hundreds of thousands", size)
+	if size := reflect.TypeFor[unit]().Size(); size > 80 {
+		t.Errorf("the state of a task has %d bytes, want at most 80: there may be hundreds of thousands", size)
 	}
 }
 
-// What a worker says of an attempt that used too much memory is in the record, in what is told of the task until
-// another attempt ends, and in the report.
+// A worker's report of an attempt that used too much memory is in the record, in the task's state until another attempt
+// ends, and in the report of the run.
 func TestKilledForItsMemory(t *testing.T) {
 	t.Parallel()
 	g, err := dag.New(1, nil)
@@ -174,8 +176,8 @@ func TestKilledForItsMemory(t *testing.T) {
 	}
 }
 
-// A worker that was silent until its lease was over had its tasks for as long as it was there: what is lost is what ran,
-// not the wait. A record without that instant, of a corrald before, counts until the record.
+// A worker that was silent until its lease was over had its tasks for as long as it was there: what is lost is what
+// ran, not the wait. A record without that instant, of a corrald before, counts until the record.
 func TestLostWorkUntilTheWorkerWasThere(t *testing.T) {
 	t.Parallel()
 	for until, want := range map[Msec]time.Duration{0: 27 * time.Second, 11_000: 10 * time.Second, 500: 0, 99_000: 27 * time.Second} {
@@ -186,7 +188,7 @@ func TestLostWorkUntilTheWorkerWasThere(t *testing.T) {
 		x := New(Spec{Graph: g, Tasks: []TaskSpec{{ID: "t", CPUs: 1, Estimate: time.Minute}}})
 		x.Apply(Record{At: 1000, Assigned: &Assignment{1, "w", []Part{{0, 1}}}})
 		x.Apply(Record{At: 28_000, Returned: &Giveback{Seqs: []int64{1}, Started: true, Until: until}})
-		if got := x.attempts.tally.lost; got != want {
+		if got := x.tally.lost; got != want {
 			t.Errorf("until %d ms: %s is lost, want %s", until, got, want)
 		}
 	}
@@ -215,7 +217,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// Whoever asks for a task that a worker has is told of that attempt, not of the one before it.
+// The state of a task that a worker has describes that attempt, not the one before it.
 func TestTimesOfATaskThatRuns(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0).UTC()

@@ -2,7 +2,6 @@ package execution
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -10,42 +9,78 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// An Execution is what became of a run's tasks so far. One goroutine owns it.
+// An Execution is the state of a run's tasks. One goroutine owns it.
 type Execution struct {
-	plan     *plan
-	frontier frontier
-	attempts attempts
-	book     book
-	control  *control
-	roster   roster
+	plan      *plan
+	units     *units     // the tasks
+	scopes    *scopes    // the subworkflows
+	scripts   *scripts   // of both
+	frontier  *frontier  // the tasks that may be released
+	order     *order     // the jobs and subworkflows that wait for their category
+	jobs      *jobs      // released, and not over
+	roster    *roster    // the workers met
+	tally     *tally     // of all attempts
+	additions *additions // to an open execution
+
+	now   Msec    // when the last record was made
+	ripe  []int32 // tasks that were marked to fail, and wait for nothing any more
+	kills []int64 // jobs that workers may have, of which some tasks must not run any more
+	over  []int64 // jobs that ended because of records about other jobs
 }
 
 // New begins an execution. The spec's slices stay the caller's and must not change; it
 // must be one that Check accepts.
 func New(s Spec) *Execution {
 	p := newPlan(s)
+	us := newUnits(p)
 	x := &Execution{
-		plan: p, frontier: newFrontier(p), attempts: newAttempts(p),
-		book: book{plan: p, entries: map[int64]*entry{}, of: make([]*entry, len(s.Tasks)), nextSeq: 1,
-			inUse: make([]int, len(s.Limits))},
-		roster: roster{workers: []worker{{}}, index: map[string]int32{"": 0}},
+		plan: p, units: us, scopes: newScopes(p), scripts: newScripts(p), frontier: newFrontier(p, us), order: &order{},
+		jobs: newJobs(p, us), roster: newRoster(), additions: &additions{},
+		tally: &tally{ways: map[int32]Way{}, hours: hours{}},
 	}
-	x.control = newControl(p, &x.frontier, &x.attempts, &x.book)
+	x.setUp()
 	return x
 }
 
-// Next returns when the next loose task may be released, or the next deferred script be started; ok is false if there
-// is none.
+// setUp marks the units that were done before, and begins with those that wait for no other.
+func (x *Execution) setUp() {
+	for i := range x.plan.Tasks {
+		if x.plan.Tasks[i].Done {
+			x.units.move(int32(i), onDone)
+			x.countDone(i)
+		}
+	}
+	for k := range x.plan.Subs {
+		s := int32(k + 1)
+		if x.plan.scope.done(x.plan.scope.unitOf(s)) {
+			x.scopes.at(s).start()
+			x.scopes.move(s, onDone)
+			x.countDone(x.plan.scope.begin(s))
+			x.countDone(x.plan.scope.end(s))
+		}
+	}
+	for s := range x.scopes.within(0) {
+		x.count(s)
+	}
+	x.prepareAll(0)
+	for i := range int32(len(x.plan.Tasks)) {
+		if x.units.at(i).open() && x.units.state(i) == StateWaiting && !x.held(i) {
+			x.free(i)
+		}
+	}
+	x.frontier.restart()
+	x.check(0)
+	x.leaveAborted()
+}
+
+// Next returns the time at which the next loose task may be released, or the next deferred script started; ok is false
+// if there are none.
 func (x *Execution) Next() (at time.Time, ok bool) {
-	f := &x.frontier
-	if len(f.loose) > 0 {
+	first, ok := x.frontier.next()
+	if ok && first == 0 {
 		return time.Time{}, true
 	}
-	var first Msec
-	if len(f.waiting) > 0 {
-		first = f.waiting[0].at
-	}
-	for _, d := range x.control.scripts.deferred {
+	for _, d := range x.scripts.deferred {
 		first = min(cmp.Or(first, d.at), d.at)
 	}
 	return first.Time(), first != 0
@@ -55,36 +90,33 @@ func (x *Execution) Next() (at time.Time, ok bool) {
 // awaited from now on: see Shortage.
 func (x *Execution) Expected() map[string][]Job {
 	jobs := make(map[string][]Job)
-	for _, e := range slices.SortedFunc(maps.Values(x.book.entries), inOrder) {
-		if e.worker == 0 {
-			continue
-		}
-		e.awaited = true
-		name := x.roster.workers[e.worker].name
-		jobs[name] = append(jobs[name], jobOf(x, e, x.book.remaining(e)))
+	for _, j := range slices.SortedFunc(slices.Values(x.jobs.assigned()), compareJobs) {
+		j.awaited = true
+		name := x.roster.workers[j.worker].name
+		jobs[name] = append(jobs[name], x.jobOf(j, x.jobs.remaining(j)))
 	}
 	return jobs
 }
 
 // Jobs returns how many jobs are released and not over.
-func (x *Execution) Jobs() int { return len(x.book.entries) }
+func (x *Execution) Jobs() int { return len(x.jobs.bySeq) }
 
 // Done reports whether every task is done, failed or skipped, and no other can be added.
-func (x *Execution) Done() bool { return x.frontier.nodes.Done() && !Takes(x) }
+func (x *Execution) Done() bool { return x.units.unfinished()+x.scopes.unfinished == 0 && !Takes(x) }
 
-// Counts returns how many tasks do what.
+// Counts returns how many tasks are in each state.
 func (x *Execution) Counts() corral.RunTasks {
-	c := x.control.tasks()
+	n := &x.units.count
 	return corral.RunTasks{
-		Total: len(x.plan.Tasks), Waiting: c.Waiting - x.book.behind,
-		Ready:   c.Ready - (x.book.running - x.book.behind) - x.control.scripts.posts,
-		Running: x.book.running + x.control.scripts.posts,
-		Done:    c.Done, Failed: c.Failed, Skipped: c.Skipped,
+		Total: len(x.plan.Tasks), Waiting: n[StateWaiting], Ready: n[StatePreparing] + n[StateReady],
+		Running: n[StateBehind] + n[StateRunning] + n[StateJudging],
+		Done:    n[StateDone], Failed: n[StateFailed], Skipped: n[StateSkipped],
 	}
 }
 
-// A TaskInfo says what a task is doing and how its last attempt ended. Times are zero if none has ended. While a worker
-// has the task, StartedAt is when it was given it, or when the task before it in its job ended, and EndedAt is zero.
+// A TaskInfo describes the state of a task and how its last attempt ended. Times are zero if none has ended. While a
+// worker has the task, StartedAt is when it was given it, or when the task before it in its job ended, and EndedAt is
+// zero.
 type TaskInfo struct {
 	State     corral.TaskState
 	Begun     int    // attempts that a worker was given
@@ -104,44 +136,39 @@ type TaskInfo struct {
 	OverAt  time.Time // in an open run, whether or not an attempt has ended
 }
 
-// Task tells of the task with this index.
+// Task returns the state of the task with this index.
 func (x *Execution) Task(index int) TaskInfo {
 	i := int32(index)
-	t := &x.attempts.tasks[i]
+	u, e := x.units.at(i), x.units.extra(i)
 	info := TaskInfo{
-		State: corral.TaskState(x.frontier.state(i).String()), Begun: int(t.attempt),
-		Worker: x.roster.workers[t.worker].name, Exit: int(t.exit), Reason: x.attempts.notes[i],
-		Cause: x.attempts.causes[i], Changed: x.attempts.inputs[i],
-		StartedAt: t.started.Time(), EndedAt: t.ended.Time(), CPUTime: t.cpu.sub(0), MaxRSSKiB: t.rssKiB,
-		ReadBytes: t.read, WrittenBytes: t.written,
+		State: u.state.task(), Begun: int(u.attempt), Worker: x.roster.workers[u.worker].name, Exit: int(u.exit),
+		Reason: e.why, Cause: e.cause, Changed: e.changed,
+		StartedAt: u.started.Time(), EndedAt: u.ended.Time(), CPUTime: u.cpu.sub(0), MaxRSSKiB: u.rssKiB,
+		ReadBytes: u.read, WrittenBytes: u.written,
 	}
-	tellGrown(x, i, &info)
-	e, u := x.book.of[i], x.control.units[i]
-	switch {
-	case e != nil && e.worker != 0:
-		info.State = corral.TaskRunning
-		info.StartedAt, info.EndedAt = e.busyFrom.Time(), time.Time{}
-	case u != nil && u.stage == stagePost:
-		info.State = corral.TaskRunning
-	case info.State == corral.TaskReady && x.control.held(i):
-		info.State = corral.TaskWaiting
+	if x.plan.Open {
+		x.additions.describe(i, u, &info)
 	}
-	switch {
-	case info.State == corral.TaskReady, info.State == corral.TaskWaiting, info.State == corral.TaskSkipped,
-		x.plan.Tasks[i].Done, info.State == corral.TaskFailed && x.attempts.unbegun(i):
+	switch u.state {
+	case StateBehind, StateRunning:
+		info.StartedAt, info.EndedAt = u.job.busyFrom.Time(), time.Time{}
+	case StateWaiting, StatePreparing, StateReady, StateSkipped:
 		info.Begun-- // the current attempt is still to come, or never will
+	case StateDone, StateFailed:
+		if x.plan.Tasks[i].Done || u.state == StateFailed && x.neverBegan(i) {
+			info.Begun--
+		}
 	}
 	return info
 }
 
 // Failed returns the indices of tasks that failed for good, in the order of their failing. The slice stays the
 // execution's.
-func (x *Execution) Failed() []int { return x.attempts.tally.failed }
+func (x *Execution) Failed() []int { return x.units.failures() }
 
-// Report compares what a run that was created at an instant took with what it could have taken. It is nil if no
-// task ran.
+// Report compares the time that a run took with the time that it could have taken. It is nil if no task ran.
 func (x *Execution) Report(createdAt time.Time) *corral.RunReport {
-	t := &x.attempts.tally
+	t := x.tally
 	if t.firstStarted == 0 {
 		return nil
 	}
@@ -151,8 +178,8 @@ func (x *Execution) Report(createdAt time.Time) *corral.RunReport {
 	var sum time.Duration
 	for i := range took {
 		cpus[i] = x.plan.Tasks[i].CPUs
-		if t := &x.attempts.tasks[i]; x.frontier.state(int32(i)) == dag.Done && t.started != 0 {
-			took[i] = max(0, t.ended.sub(t.started))
+		if u := x.units.at(int32(i)); u.state == StateDone && u.started != 0 {
+			took[i] = max(0, u.ended.sub(u.started))
 			sum += took[i]
 		}
 	}

@@ -1,13 +1,13 @@
 package execution
 
-// A Lack says what no worker of an offer has that some tasks need.
+// A Lack is a need of some tasks that no worker of an offer can meet.
 type Lack struct {
 	Tasks []int  // their indices, ascending
 	What  string // in half a sentence: "needs 65536 MiB; the largest worker here has 2048 MiB"
 }
 
-// Lacks compares what the tasks of a workflow need, each by itself, with what an offer has, before any of them is
-// released. Tasks that were done before need nothing. The lacks come in the order of their first tasks.
+// Lacks compares the needs of the tasks of a workflow, each by itself, with an offer, before any of them is released.
+// Tasks that were done before need nothing. The lacks come in the order of their first tasks.
 func Lacks(s Spec, offer Offer) []Lack {
 	few := offer.distinct()
 	known := make(map[need]string) // :: need → what is lacking; "": nothing

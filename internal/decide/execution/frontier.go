@@ -3,11 +3,9 @@ package execution
 import (
 	"container/heap"
 	"time"
-
-	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// A frontier says which tasks may be released: their parents are done, and the back-off after their last
+// A frontier lists the tasks that may be released: their parents are done, and the back-off after their last
 // failure is over. Such tasks are loose. The tasks of a cluster become loose together, once none of them waits
 // for a task outside it any more; a task that is tried again is loose alone.
 //
@@ -15,41 +13,37 @@ import (
 // what waits for the end of a back-off in a heap.
 type frontier struct {
 	plan    *plan
-	nodes   *dag.Frontier
-	missing []int32   // :: cluster → its tasks that still wait for a parent outside it
-	lacking int       // their sum
-	outer   []int32   // :: task → so many such parents; nil: no task waits for one of its own cluster
+	units   *units
+	missing []int32   // :: cluster → its tasks that still wait for something outside it
+	outer   []int32   // :: task → its parents outside its cluster that are not done; nil: there are no others
 	loose   [][]int32 // lists of tasks to be released together; a list may name tasks that have been released since
 	waiting backoffs
-	ends    map[int32]Msec // of tasks that wait there: when that is over; a list that names them does not release them
+	ends    map[int32]Msec // :: task → when its back-off is over; until then a list that names it does not release it
 	latest  Msec           // no back-off ends later
-
-	marked map[int32]bool // tasks that wait for others of their jobs, and are to end when their turn comes
-	ripe   []int32        // those whose turn has come
 }
 
 // newFrontier begins with no task loose: see gather.
-func newFrontier(p *plan) frontier {
-	f := frontier{
-		plan: p, nodes: dag.NewFrontier(p.scope.nodes), missing: make([]int32, len(p.start)-1), ends: map[int32]Msec{},
-		marked: map[int32]bool{},
-	}
+func newFrontier(p *plan, us *units) *frontier {
+	f := &frontier{plan: p, units: us, missing: make([]int32, len(p.start)-1), ends: map[int32]Msec{}}
 	if p.inner {
 		f.outer = make([]int32, len(p.Tasks))
 	}
 	return f
 }
 
-// gather counts what each cluster waits for and makes those that wait for nothing loose. It is for nodes that were just
-// made; held says of a task whose parents are done that it waits all the same.
-func (f *frontier) gather(held func(i int32) bool) {
-	f.lacking = 0
+// restart makes what waits for nothing loose, and nothing else.
+func (f *frontier) restart() {
+	f.loose = nil
+	f.gather()
+}
+
+// gather counts what each cluster waits for, and makes those that wait for nothing loose.
+func (f *frontier) gather() {
 	for c := range f.missing {
 		f.missing[c] = 0
 		for _, i := range f.plan.tasksOf(c) {
-			if f.awaits(i) || held(i) {
+			if f.waits(i) {
 				f.missing[c]++
-				f.lacking++
 			}
 		}
 		if f.missing[c] == 0 {
@@ -58,55 +52,45 @@ func (f *frontier) gather(held func(i int32) bool) {
 	}
 }
 
-// awaits counts what task i waits for outside its cluster, and reports whether that is anything.
-func (f *frontier) awaits(i int32) bool {
-	waits := f.state(i) == dag.Waiting
+// waits reports whether a task waits for something outside its cluster. It counts the parents there.
+func (f *frontier) waits(i int32) bool {
 	if f.outer == nil {
-		return waits
+		return f.units.state(i) == StateWaiting
 	}
 	f.outer[i] = 0
 	for _, p := range f.plan.Graph.Parents(int(i)) {
-		if waits && f.plan.clusterOf[p] != f.plan.clusterOf[i] && f.state(int32(p)) != dag.Done {
+		outside := f.plan.clusterOf[p] != f.plan.clusterOf[i]
+		if outside && f.units.at(i).blocked() && f.units.state(int32(p)) != StateDone {
 			f.outer[i]++
 		}
 	}
 	return f.outer[i] > 0
 }
 
-// state is where the graph's frontier has task i; that a ready task runs is in the book.
-func (f *frontier) state(i int32) dag.State { return f.nodes.State(int(i)) }
-
-// finish says that task i is done where tasks wait for others of their clusters, and returns those that became ready by
-// that.
-func (f *frontier) finish(i int32) (ready []int) {
-	ready = f.nodes.Finish(int(i))
-	for _, r := range ready {
-		if f.marked[int32(r)] {
-			f.ripe = append(f.ripe, int32(r))
-		}
-	}
-	for _, c := range f.plan.Graph.Children(int(i)) {
+// unblock counts a task that is done, where tasks wait for others of their clusters.
+func (f *frontier) unblock(i int) {
+	for _, c := range f.plan.Graph.Children(i) {
 		if f.plan.clusterOf[c] != f.plan.clusterOf[i] && f.outer[c] > 0 {
 			if f.outer[c]--; f.outer[c] == 0 {
 				f.less(int32(c))
 			}
 		}
 	}
-	return ready
 }
 
-// less says that a task of a cluster waits for nothing outside it any more: with the last one the cluster becomes
-// loose.
+// less counts a task that waits for nothing outside its cluster any more. With the last one the cluster becomes loose.
 func (f *frontier) less(i int32) {
 	c := f.plan.clusterOf[i]
-	f.lacking--
 	if f.missing[c]--; f.missing[c] == 0 {
 		f.addLoose(f.plan.tasksOf(int(c)))
 	}
 }
 
-// dropped says that a task which waited is skipped.
-func (f *frontier) dropped(i int32) {
+// more counts a task that waits for something outside its cluster again.
+func (f *frontier) more(i int32) { f.missing[f.plan.clusterOf[i]]++ }
+
+// drop counts a task that waited and is over.
+func (f *frontier) drop(i int32) {
 	if f.outer == nil {
 		f.less(i)
 	} else if f.outer[i] > 0 {
@@ -115,22 +99,15 @@ func (f *frontier) dropped(i int32) {
 	}
 }
 
-// more says that a task which was over may run again, or waits again.
-func (f *frontier) more(i int32, held bool) {
-	if held || f.state(i) == dag.Waiting {
-		f.missing[f.plan.clusterOf[i]]++
-		f.lacking++
-		return
-	}
-	f.addLoose([]int32{i})
-}
+// addCluster adds a cluster, which waits for nothing.
+func (f *frontier) addCluster() { f.missing = append(f.missing, 0) }
 
-// addLoose has tasks released together.
+// addLoose lists tasks to be released together.
 func (f *frontier) addLoose(tasks []int32) { f.loose = append(f.loose, tasks) }
 
-// loosen makes what is left of the cluster of a task loose again: the task has become ready and is in no job, because
+// addRest makes what is left of the cluster of a task loose again: the task has become ready and is in no job, because
 // one that it waits for ran in a job of its own.
-func (f *frontier) loosen(i int) {
+func (f *frontier) addRest(i int32) {
 	if c := f.plan.clusterOf[i]; f.missing[c] == 0 {
 		f.addLoose(f.plan.tasksOf(int(c)))
 	}
@@ -145,6 +122,26 @@ func (f *frontier) again(i int32, at Msec, wait time.Duration) {
 	end := at.add(wait)
 	heap.Push(&f.waiting, backoffEnd{i, end})
 	f.ends[i], f.latest = end, max(f.latest, end)
+}
+
+// backsOff reports whether a task waits for the end of a back-off.
+func (f *frontier) backsOff(i int32) bool {
+	_, waits := f.ends[i]
+	return waits
+}
+
+// endBackoff forgets the back-off of a task.
+func (f *frontier) endBackoff(i int32) { delete(f.ends, i) }
+
+// next returns when a task may be released next; ok is false if none is loose or backs off.
+func (f *frontier) next() (at Msec, ok bool) {
+	switch {
+	case len(f.loose) > 0:
+		return 0, true
+	case len(f.waiting) > 0:
+		return f.waiting[0].at, true
+	}
+	return 0, false
 }
 
 // due returns what is loose now and forgets it. A back-off that ends later than any that could begin now was

@@ -7,7 +7,7 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// StartMargin is how much longer than a job's estimate its worker must stay. Whoever decides whether a worker
+// StartMargin is how much longer than a job's estimate its worker must stay. Every decision whether a worker
 // could take a job must allow for it, or the job waits for a worker that will never be given it.
 const StartMargin = 500 * time.Millisecond
 
@@ -32,10 +32,10 @@ type Task struct {
 	Manner
 }
 
-// A Manner is how a task runs that was added to an open run. Of others it is zero.
+// A Manner is how a task runs that was added to an open run. It is zero for other tasks.
 type Manner struct {
 	Dir   string        `json:"dir,omitempty"`      // where it runs; empty: in its own directory
-	Note  string        `json:"note,omitempty"`     // the input whose path is told in its environment; empty: none
+	Note  string        `json:"note,omitempty"`     // the input whose path is in its environment; empty: none
 	Grace time.Duration `json:"grace_ns,omitempty"` // from SIGTERM to SIGKILL; 0: the executor's own
 }
 
@@ -44,7 +44,7 @@ func (t *Task) Streams() (stdout, stderr string) {
 	return cmp.Or(t.Stdout, "stdout"), cmp.Or(t.Stderr, "stderr")
 }
 
-// A Job is what is dispatched to a worker: one task, or several (a clustered job) that run one after
+// A Job is dispatched to a worker as a whole: one task, or several (a clustered job) that run one after
 // the other in the worker's one slot for them.
 type Job struct {
 	Run       corral.RunID `json:"run"`
@@ -55,7 +55,7 @@ type Job struct {
 	MemoryMiB int          `json:"memory_mib"`
 	GPUs      int          `json:"gpus,omitempty"`
 	DiskMiB   int          `json:"disk_mib,omitempty"`
-	Pack      bool         `json:"pack,omitempty"` // of a task that is done and made nothing, no directory stays
+	Pack      bool         `json:"pack,omitempty"` // remove the directories of tasks that are done and left no file
 	Leaf      bool         `json:"leaf,omitempty"` // no other task waits for one of these
 	Class     int          `json:"-"`              // the workflow's own priority: highest first among ready jobs
 	Priority  float64      `json:"-"`              // highest first among those of one class
@@ -67,7 +67,7 @@ type Job struct {
 	Care
 }
 
-// A Care is what a run wants beyond its tasks being run.
+// A Care holds the wishes of a run beyond its tasks being run.
 type Care struct {
 	CopyInputs bool   `json:"copy_inputs,omitempty"` // else they are links
 	Trace      string `json:"trace,omitempty"`       // how tasks are traced, as RunOptions.Trace; empty: they are not
@@ -87,8 +87,8 @@ func (j Job) Needs() corral.Resources {
 	return corral.Resources{CPUs: j.CPUs, MemoryMiB: j.MemoryMiB, GPUs: j.GPUs, DiskMiB: j.DiskMiB}
 }
 
-// MemoryLimit is how much memory a task of the job may use on a worker of this shape: what it asked for, or else the
-// share of the job's cpus in the worker's; 0: nobody knows.
+// MemoryLimit is how much memory a task of the job may use on a worker of this shape: as much as it requested, or else
+// the share of the job's cpus in the worker's; 0: unknown.
 func (j Job) MemoryLimit(worker corral.Resources) (mib int, asked bool) {
 	if j.MemoryMiB > 0 || worker.CPUs <= 0 {
 		return j.MemoryMiB, j.MemoryMiB > 0
@@ -105,7 +105,7 @@ func (j Job) Estimate() time.Duration {
 	return sum
 }
 
-// A Status says how one execution of a task ended.
+// A Status is how one execution of a task ended.
 type Status string
 
 const (
@@ -115,14 +115,14 @@ const (
 	Cancelled Status = "cancelled" // killed because its run was cancelled
 )
 
-// A Cause tells apart what the Status of an execution does not, where a decision depends on it. Mostly it is empty.
+// A Cause distinguishes executions of the same Status, where a decision depends on it. It is mostly empty.
 type Cause string
 
-// OverMemory is the cause of a failure: the worker killed the task, which used more memory than it may. MaxRSSKiB says
-// how much at least.
+// OverMemory is the cause of a failure: the worker killed the task, which used more memory than it may, at
+// least MaxRSSKiB.
 const OverMemory Cause = corral.CauseMemory
 
-// Other causes are only told.
+// Other causes are only reported.
 const (
 	OverTime   Cause = corral.CauseTime
 	Withdrawn  Cause = corral.CauseWithdrawn
@@ -145,37 +145,38 @@ type Result struct {
 	EndedAt   time.Time `json:"ended_at"`
 	Usage
 	Travel  Travel   `json:"travel,omitzero"`
-	Changed []string `json:"changed,omitempty"` // inputs that were not as before in the end, MostChanged of them
+	Changed []string `json:"changed,omitempty"` // inputs that were different in the end, at most MostChanged
 }
 
-// MostChanged is how many inputs a result names that its task has changed.
+// MostChanged is the maximum number of changed inputs that a result names.
 const MostChanged = 8
 
-// A Travel says how long the files of a task were on their way to a worker that does not see its run's directory, and
-// back. What tasks of one job read comes together: it counts for the first of them.
+// A Travel is the time that the files of a task were on their way to a worker that does not see its run's directory,
+// and back. The inputs of all tasks of a job arrive together: they count for the first task.
 type Travel struct {
 	In    time.Duration `json:"in_ns,omitempty"`  // until it could be begun
 	Out   time.Duration `json:"out_ns,omitempty"` // from its end until its outputs were where they belong
 	Bytes int64         `json:"bytes,omitempty"`  // both ways
 }
 
-// Usage is what an execution of a task used, as far as it was measured: of its process and of those of its children
-// that were waited for.
+// Usage is the resources that an execution of a task used, as far as they were measured: those of its process and of
+// those of its children that were waited for.
 type Usage struct {
 	UserCPU      time.Duration `json:"user_cpu_ns"`
 	SysCPU       time.Duration `json:"sys_cpu_ns"`
 	MaxRSSKiB    int64         `json:"max_rss_kib"`          // of one process, at first its worker's; +cgroup: of all
-	ReadBytes    int64         `json:"read_bytes,omitempty"` // by system calls: also what never reached a disk
+	ReadBytes    int64         `json:"read_bytes,omitempty"` // by system calls, whether or not they reached a disk
 	WrittenBytes int64         `json:"written_bytes,omitempty"`
 	MeasuredBy   Source        `json:"measured_by,omitempty"` // empty: nothing was measured, or an earlier worker did
 }
 
-// A Source says what told a Usage. A task that ran for long may have been in a control group of its own: then +cgroup1
-// or +cgroup2 follows, for memory of all its processes at once and cpu time also of those that were not waited for.
+// A Source names the origin of a Usage. A task that ran for long may have been in a control group of its own: then
+// +cgroup1 or +cgroup2 follows, for memory of all its processes at once and cpu time also of those that were not waited
+// for.
 type Source string
 
 const (
 	ByRusage     Source = "rusage"      // wait4(2); bytes are not known
 	ByRusageProc Source = "rusage+proc" // bytes, too: from /proc/PID/io
-	ByTrace      Source = "+ptrace"     // follows where a trace has added what it alone tells
+	ByTrace      Source = "+ptrace"     // follows if a trace has contributed
 )

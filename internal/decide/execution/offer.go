@@ -9,13 +9,13 @@ import (
 	"github.com/corral-pilot/corral"
 )
 
-// An Offer is what a cluster has for the tasks of runs now, and what was requested for it.
+// An Offer lists the resources that a cluster has for the tasks of runs now, and those requested for it.
 type Offer struct {
 	CPUs       int        // of the workers registered now
 	Capacities []Capacity // of the workers present, and of those requested
 }
 
-// A Capacity is what one worker offers to one task.
+// A Capacity lists the resources that one worker offers to one task.
 type Capacity struct {
 	Worker    string        // the id of the worker, if it is present
 	CPUs      int           // all of the worker's, not only those free now
@@ -25,8 +25,8 @@ type Capacity struct {
 	Left      time.Duration // present: until it leaves; requested: its walltime without the reserve
 }
 
-// CapacityOf returns what a worker that has registered offers. One that is draining or out of touch offers
-// nothing, but it belongs into the offer: what it runs is running.
+// CapacityOf returns the capacity of a worker that has registered. One that is draining or out of touch offers
+// nothing, but it belongs into the offer, because its tasks go on.
 func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	c := Capacity{Worker: w.ID}
 	if w.Connected && !w.Draining {
@@ -36,7 +36,7 @@ func CapacityOf(w corral.Worker, now time.Time) Capacity {
 	return c
 }
 
-// Offering returns what a worker on such a host offers that has so much time left.
+// Offering returns the capacity of a worker on such a host with the given time left.
 func Offering(host corral.Resources, left time.Duration) Capacity {
 	return Capacity{CPUs: host.CPUs, MemoryMiB: host.MemoryMiB, GPUs: host.GPUs, DiskMiB: host.DiskMiB, Left: left}
 }
@@ -47,7 +47,7 @@ func (c Capacity) fits(n need) bool {
 	return n.of.FitIn(can.of) && n.time <= can.time
 }
 
-// need is what a worker of this capacity can just be asked for.
+// need is the largest need that a worker of this capacity can meet.
 func (c Capacity) need() need {
 	return need{corral.Resources{CPUs: c.CPUs, MemoryMiB: c.MemoryMiB, GPUs: c.GPUs, DiskMiB: c.DiskMiB}, c.Left}
 }
@@ -92,7 +92,7 @@ func (o Offer) distinct() Offer {
 	return few
 }
 
-// lack says in half a sentence why no worker could take a job that needs n: "needs 65536 MiB; the largest
+// lack explains in half a sentence why no worker could take a job that needs n: "needs 65536 MiB; the largest
 // worker here has 2048 MiB". It is for offers of which takes(n) is false.
 func (o Offer) lack(n need) string {
 	if len(o.Capacities) == 0 {
@@ -136,7 +136,7 @@ func (o Offer) most() (n need, where string) {
 	return n, where
 }
 
-// round drops what says nothing to a reader: milliseconds of minutes.
+// round drops digits that are of no use to a reader: milliseconds of minutes.
 func round(d time.Duration) time.Duration {
 	if d >= 10*time.Second {
 		return d.Round(time.Second)
@@ -144,23 +144,22 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// A Shortage is what keeps released jobs from running.
+// A Shortage describes why released jobs do not run.
 type Shortage struct {
-	Able bool   // some job runs, or could run on a worker that is there or to come
-	What string // which task lacks what, in a sentence; empty: no task lacks anything
+	Able bool   // some job runs, or could run on a worker that is present or requested
+	What string // the lack of one task, in a sentence; empty: no task lacks anything
 }
 
-// Shortage compares what was released with what a cluster offers. An assigned job whose worker has left counts
-// as one that waits, because the cluster may have queued it again without saying so; one that is awaited is
-// returned if its worker does not come back. It looks at every job: it is for once in a while, not for every
-// event.
+// Shortage compares the jobs released with the offer of a cluster. An assigned job whose worker has left counts
+// as one that waits, because the cluster may have queued it again without a record; one that is awaited is
+// returned if its worker does not come back. It looks at every job, so do not call it for every event.
 func (x *Execution) Shortage(offer Offer) Shortage {
 	present, few := offer.present(), offer.distinct()
 	_, loose := x.Next()
-	short := Shortage{Able: loose || x.control.scripts.busy()} // a back-off will end, or a script
-	var first *entry
+	short := Shortage{Able: loose || x.scripts.busy()} // a back-off will end, or a script
+	var first *job
 	lacking := int32(0)
-	for _, e := range x.book.entries {
+	for _, e := range x.jobs.bySeq {
 		held := e.worker != 0 && present[x.roster.workers[e.worker].name]
 		e.awaited = e.awaited && !held
 		if held || e.awaited || few.takes(e.need) {
@@ -173,9 +172,9 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 		}
 	}
 	if first != nil {
-		tasks, lack := x.book.remaining(first), few.lack(first.need)
-		if _, raised := x.attempts.more[tasks[0]]; raised { // nobody has asked for so much
-			lack += " (the last: " + x.attempts.notes[tasks[0]] + ")"
+		tasks, lack := x.jobs.remaining(first), few.lack(first.need)
+		if x.units.raised(tasks[0]) { // the user has not requested that much memory
+			lack += " (the last: " + x.units.extra(tasks[0]).why + ")"
 		} else if len(tasks) == 1 && x.plan.Tasks[tasks[0]].Usual && few.takes(need{of: first.need.of}) {
 			lack += usualTime
 		}
@@ -184,17 +183,17 @@ func (x *Execution) Shortage(offer Offer) Shortage {
 	return short
 }
 
-// usualTime is the hint for a task that lacks a time and gets the default.
+// usualTime is the hint for a task that has no time of its own and gets the default.
 const usualTime = ": the task gives no time, so the default of --default-runtime holds; shorten it, " +
 	"give the task's own (`corral submit --time`), or ask for longer pilots"
 
 // before reports whether job a comes before job b: by priority, by rank, then by the order of their release.
-func (p *plan) before(a, b *entry) bool {
+func (p *plan) before(a, b *job) bool {
 	x, y := p.scope.rules(a.tasks[0]).Priority, p.scope.rules(b.tasks[0]).Priority
 	return cmp.Or(cmp.Compare(y, x), cmp.Compare(p.rank[b.tasks[0]], p.rank[a.tasks[0]]), cmp.Compare(a.seq, b.seq)) < 0
 }
 
-// sentence says that a job of these tasks lacks something, and that so do others.
+// sentence returns the sentence that a job of these tasks lacks something, and how many others do.
 func (p *plan) sentence(tasks []int32, lack string, others int) string {
 	what := "task " + p.Tasks[tasks[0]].ID
 	if len(tasks) > 1 {
@@ -210,7 +209,7 @@ func (p *plan) sentence(tasks []int32, lack string, others int) string {
 }
 
 // News returns the records that an offer is worth: the cpus of workers of which they were not known, and how many were
-// registered at once, if there have never been so many.
+// registered at once, if that is the maximum so far.
 func (x *Execution) News(now time.Time, offer Offer) (news []Record) {
 	for _, c := range offer.Capacities {
 		if c.Worker != "" && c.CPUs > 0 && x.roster.workers[x.roster.index[c.Worker]].cpus == 0 {

@@ -5,30 +5,29 @@ import (
 	"sort"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// fewHops is how many tasks must tell of the cluster's overhead before it is worth a number.
+// fewHops is the number of tasks whose overhead must be known before the mean is reported.
 const fewHops = 5
 
-// fewStarts is how many must tell how many starts the cluster manages within a second.
+// fewStarts is the number of them before the starts per second are reported.
 const fewStarts = 10
 
-// overheads measures what the cluster takes between tasks. A task begins as soon as its parents have ended and a worker
-// has room for it: what passes from the later of the two, the end of its last parent and the last end at its worker
-// before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if the
-// worker was what it waited for. Of each the middle 90 % are averaged: one that a lost connection made long says
-// nothing of the others. A task begins with the way of its inputs, and ends with that of its outputs, where these
-// travel: see transfers.
+// overheads measures the time that the cluster takes between tasks. A task begins as soon as its parents have ended and
+// a worker has room for it: the time from the later of the two, the end of its last parent and the last end at its
+// worker before it began, until it begins is the cluster's. It is called a hop if the parent ended last, and reuse if
+// the task waited for the worker. The middle 90 % of each are averaged: one that a lost connection made long is not
+// typical. A task begins with the way of its inputs, and ends with that of its outputs, where these travel: see
+// transfers.
 //
 // No task counts at a worker where none has ended before: it may have waited for the worker. Tasks of a clustered job
-// follow each other at the worker; the first tells of the job. Nothing is learned of a run in which a task was tried
-// again: when its earlier attempts made room at their workers is not known any more.
+// follow each other at the worker; the first one stands for the job. A run in which a task was tried again has no
+// result, because it is not known any more when its earlier attempts made room at their workers.
 func overheads(x *Execution, r *corral.RunReport) {
 	ends := map[int32][]Msec{} // :: worker → ends of tasks there, ascending
 	var starts []Msec
-	for i := range x.attempts.tasks {
-		if x.attempts.tasks[i].attempt > 1 {
+	for i := range x.units.tasks {
+		if x.units.at(int32(i)).attempt > 1 {
 			return
 		}
 		if t, ok := first(x, i); ok {
@@ -82,7 +81,7 @@ func foremost(x *Execution, members []int32) (t stay, ok bool) {
 	return t, ok
 }
 
-// typical is the mean of the middle 90 %, and of how many it is; nothing of too few.
+// typical returns the mean of the middle 90 %, and the number of values; zeros if they are too few.
 func typical(all []Msec) (mean corral.Seconds, of int) {
 	if len(all) < fewHops {
 		return 0, 0
@@ -98,15 +97,15 @@ func typical(all []Msec) (mean corral.Seconds, of int) {
 
 // first returns the stay of a task whose first attempt was its last; ok is false for any other.
 func first(x *Execution, i int) (at stay, ok bool) {
-	t := &x.attempts.tasks[i]
+	t := x.units.at(int32(i))
 	at.worker = t.worker
-	at.from, _ = x.attempts.span(i)
+	at.from, _ = x.span(int32(i))
 	at.to = t.ended // then the next one may begin, while its files are on their way back
-	return at, t.attempt == 1 && t.started != 0 && x.frontier.state(int32(i)) == dag.Done
+	return at, t.attempt == 1 && t.started != 0 && x.units.state(int32(i)) == StateDone
 }
 
-// possible returns when a job whose first task is t could have begun, as far as the ends of other tasks tell, and if
-// it waited for its worker; 0 if none ended there before. ends are those there.
+// possible returns when a job whose first task is t could have begun, as far as the ends of other tasks show, and
+// whether it waited for its worker; 0 if none ended there before. ends are those there.
 func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, waited bool) {
 	before := sort.Search(len(ends), func(k int) bool { return ends[k] > t.from })
 	if t.to <= t.from {
@@ -121,7 +120,7 @@ func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, wait
 			if x.plan.clusterOf[p] == x.plan.clusterOf[i] {
 				continue // it ran in the same job
 			}
-			if _, end := x.attempts.span(p); end >= at {
+			if _, end := x.span(int32(p)); end >= at {
 				at, waited = end, false
 			}
 		}
@@ -129,7 +128,7 @@ func possible(x *Execution, members []int32, t stay, ends []Msec) (at Msec, wait
 	return at, waited
 }
 
-// peak returns the most starts, which are sorted, within a second.
+// peak returns the maximum number of starts within a second. starts are sorted.
 func peak(starts []Msec) float64 {
 	most, from := 0, 0
 	for to, at := range starts {

@@ -7,7 +7,7 @@ import (
 )
 
 // A Record is one thing that happened to a run: one line of its journal. One of its parts is set, or none in a
-// record that was only to find out whether it can be written. Tasks are named by their index in the workflow;
+// record that tests whether the journal can be written. Tasks are named by their index in the workflow;
 // worker names stand in full, so that a record can be read without those before it. Journals outlive versions
 // of corrald: the JSON names stay.
 type Record struct {
@@ -17,21 +17,21 @@ type Record struct {
 	Returned *Giveback   `json:"returned,omitempty"`
 	Gap      *Gap        `json:"gap,omitempty"`
 	Met      *Meeting    `json:"met,omitempty"`
-	CPUs     int         `json:"cpus,omitempty"` // so many were registered at once, more than ever before
+	CPUs     int         `json:"cpus,omitempty"` // registered at once: the maximum so far
 	Script   *ScriptEnd  `json:"script,omitempty"`
 	Resumed  bool        `json:"resumed,omitempty"` // failed tasks have all their retries again
 	Added    *Addition   `json:"added,omitempty"`
 	Closed   bool        `json:"closed,omitempty"` // nothing is added any more
 
-	// What was asked of single tasks.
+	// Requests about single tasks.
 	Retried   []int32       `json:"retried,omitempty"` // as if the run were resumed for these
 	Cancelled *Cancellation `json:"cancelled,omitempty"`
 }
 
-// Msec is an instant in milliseconds since 1970, UTC; 0 is no instant. Of processor time it is simply milliseconds.
+// Msec is an instant in milliseconds since 1970, UTC; 0 means none. Processor times are in milliseconds, too.
 type Msec int64
 
-// ToMsec returns an instant as records have it.
+// ToMsec returns an instant in the form of records.
 func ToMsec(t time.Time) Msec {
 	if t.IsZero() {
 		return 0
@@ -50,7 +50,7 @@ func (m Msec) Time() time.Time {
 func (m Msec) sub(from Msec) time.Duration { return time.Duration(m-from) * time.Millisecond }
 func (m Msec) add(wait time.Duration) Msec { return m + Msec(wait.Milliseconds()) }
 
-// An Assignment says that a worker is about to be sent a job, and what the job consists of.
+// An Assignment records that a worker is about to be sent a job, and what the job consists of.
 type Assignment struct {
 	Seq    int64  `json:"q"`
 	Worker string `json:"w"`
@@ -81,30 +81,31 @@ type Outcome struct {
 	Changed []string `json:"ch,omitempty"`  // inputs, see Result.Changed
 }
 
-// Used is what an attempt used, as far as it was measured.
+// Used is the resources that an attempt used, as far as they were measured.
 type Used struct {
 	CPU     Msec   `json:"c,omitempty"`   // user and system
-	Sys     Msec   `json:"cs,omitempty"`  // of that, system; 0 also in records of before it was kept
+	Sys     Msec   `json:"cs,omitempty"`  // of that, system; 0 in older records
 	RSSKiB  int64  `json:"m,omitempty"`   // largest
 	Read    int64  `json:"rd,omitempty"`  // bytes
 	Written int64  `json:"wr,omitempty"`  // bytes
-	Source  Source `json:"src,omitempty"` // of what was measured, see Result.MeasuredBy
+	Source  Source `json:"src,omitempty"` // see Usage.MeasuredBy
 }
 
-// A Way is a Travel as records have it: In lies before Started, Out after Ended.
+// A Way is a Travel in the form of records: In lies before Started, Out after Ended.
 type Way struct {
 	In    Msec  `json:"in,omitempty"`
 	Out   Msec  `json:"out,omitempty"`
 	Bytes int64 `json:"n,omitempty"`
 }
 
-// mostBytes is more than any task has, and so little that those of all tasks can be added up.
+// mostBytes exceeds the bytes of any task, and the bytes of all tasks can be added up without overflow.
 const mostBytes = 1 << 42
 
-// mostTime is longer than the way of any file, and so short that two fit beside each other.
+// mostTime exceeds the time of any transfer, and two of them can be added without overflow.
 const mostTime = 366 * 24 * time.Hour
 
-// way is a Travel as records have it, nil for none. A worker tells of it, whose machine others share.
+// way returns a Travel in the form of records, nil for none. It is bounded, because it is reported by a worker, which
+// is not trusted.
 func (t Travel) way() *Way {
 	if t == (Travel{}) {
 		return nil
@@ -115,7 +116,7 @@ func (t Travel) way() *Way {
 	return &Way{In: ms(t.In), Out: ms(t.Out), Bytes: min(max(0, t.Bytes), mostBytes)}
 }
 
-// ToOutcome returns a result as records have it.
+// ToOutcome returns a result in the form of records.
 func ToOutcome(r Result) *Outcome {
 	return &Outcome{
 		Seq: r.Key.Seq, Task: int32(r.Index), Attempt: int32(r.Attempt),
@@ -127,7 +128,7 @@ func ToOutcome(r Result) *Outcome {
 	}
 }
 
-// Result returns the result that the outcome was made of, as exact as records are.
+// Result returns the result that the outcome was made of, with the precision of records.
 func (o *Outcome) Result(run corral.RunID) Result {
 	r := Result{
 		Key: Key{run, o.Seq}, Index: int(o.Task), Attempt: int(o.Attempt),
@@ -151,7 +152,7 @@ func (o *Outcome) ran() time.Duration {
 	return max(0, o.Ended.sub(o.Started))
 }
 
-// A ScriptEnd says how a script ended.
+// A ScriptEnd records how a script ended.
 type ScriptEnd struct {
 	Unit    int32  `json:"i"` // see Call
 	Post    bool   `json:"post,omitempty"`
@@ -167,11 +168,11 @@ type ScriptEnd struct {
 type Giveback struct {
 	Seqs    []int64 `json:"q"`
 	Started bool    `json:"started,omitempty"` // they may have been running
-	Until   Msec    `json:"u,omitempty"`       // then, at most, as far as is known; 0: until the record
+	Until   Msec    `json:"u,omitempty"`       // they ran until then at most; 0: until the record
 	Reason  string  `json:"why,omitempty"`
 }
 
-// A Meeting says how many cpus a worker has that was not known before.
+// A Meeting records a worker whose number of cpus was not known before.
 type Meeting struct {
 	Worker string `json:"w"`
 	CPUs   int    `json:"c"`

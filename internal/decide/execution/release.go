@@ -4,105 +4,108 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/corral-pilot/corral/workflow/dag"
 )
 
 // Release makes jobs of the loose tasks whose time has come, highest priority first, then highest upward rank first, as
 // far as the limits of their categories allow. offer is the latest known; it matters only for clustered jobs, see
-// split, and for tasks that were killed for their memory. A Job's Run, Dir and Mark, and what its tasks run, are for
-// the caller to fill in.
+// split, and for tasks that were killed for their memory. A Job's Run, Dir and Mark, and the commands of its tasks, are
+// for the caller to fill in.
 func (x *Execution) Release(now time.Time, offer Offer) []Job {
 	if len(x.frontier.loose) > 0 && x.plan.clustered() {
 		offer = offer.distinct()
 	}
-	var all []released
-	for more := true; more; more = len(x.frontier.loose) > 0 { // of subworkflows whose turn it was
+	var all []candidate
+	for more := true; more; more = len(x.frontier.loose) > 0 { // subworkflows that begin here make tasks loose
 		for _, tasks := range x.frontier.due(ToMsec(now)) {
-			for _, list := range split(x, tasks, offer) {
-				r := released{tasks: list, urgency: x.plan.urgency(list)}
+			for _, list := range x.split(tasks, offer) {
+				c := candidate{tasks: list, urgency: x.plan.urgency(list)}
 				if category := x.plan.scope.rules(list[0]).Category; category != 0 {
-					park(x.control, category, agendum{urgency: r.urgency, tasks: list})
+					x.order.add(category, agendum{urgency: c.urgency, tasks: list})
 				} else {
-					all = append(all, r)
+					all = append(all, c)
 				}
 			}
 		}
-		for category, ok := x.control.parked.next(0); ok; category, ok = x.control.parked.next(category) {
-			for tasks := turn(x.control, category); tasks != nil; tasks = turn(x.control, category) {
-				all = append(all, released{tasks, x.plan.urgency(tasks), enter(x, tasks, offer)})
+		for category, ok := x.order.next(0); ok; category, ok = x.order.next(category) {
+			for tasks := x.nextOf(category); tasks != nil; tasks = x.nextOf(category) {
+				all = append(all, candidate{tasks, x.plan.urgency(tasks), x.enter(tasks, offer)})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b released) int { return a.urgency.level(b.urgency) })
+	slices.SortStableFunc(all, func(a, b candidate) int { return a.urgency.level(b.urgency) })
 	var jobs []Job
-	for _, r := range all {
-		if r.entry == nil {
-			if r.tasks = free(x.control, r.tasks); len(r.tasks) == 0 {
+	for _, c := range all {
+		if c.job == nil {
+			if c.tasks = x.releasable(c.tasks); len(c.tasks) == 0 {
 				continue // loose twice, and released a moment ago
 			}
-			r.entry = enter(x, r.tasks, offer)
+			c.job = x.enter(c.tasks, offer)
 		}
-		jobs = append(jobs, jobOf(x, r.entry, r.tasks))
+		jobs = append(jobs, x.jobOf(c.job, c.tasks))
 	}
 	return jobs
 }
 
-// A released is the tasks of a job that is to be; entry is nil until it is made.
-type released struct {
+// A candidate is the tasks of a job that is to be; job is nil until it is made.
+type candidate struct {
 	tasks   []int32
 	urgency urgency
-	entry   *entry
+	job     *job
 }
 
-// enter makes a job of tasks, which asks for no more than it can get.
-func enter(x *Execution, tasks []int32, offer Offer) *entry {
-	e := x.book.enter(x.book.nextSeq, x.attempts.within(x.attempts.need(tasks), tasks, offer), tasks)
-	x.book.nextSeq++
-	return e
+// enter makes a job of tasks, which requires no more than it can get.
+func (x *Execution) enter(tasks []int32, offer Offer) *job {
+	return x.jobs.enter(x.jobs.nextSeq, x.units.within(x.units.need(tasks), tasks, offer), tasks)
 }
 
-// jobOf returns what the cluster is given of e: tasks, which are those still in it.
-func jobOf(x *Execution, e *entry, tasks []int32) Job {
-	j := x.attempts.job(e, tasks)
-	j.Ordered = slices.ContainsFunc(tasks, func(i int32) bool { return x.frontier.state(i) == dag.Waiting })
-	return j
+// jobOf returns j as it is given to the cluster, with the current attempts at tasks, which are those still in j.
+func (x *Execution) jobOf(j *job, tasks []int32) Job {
+	of := j.need.of
+	given := Job{
+		Seq: j.seq, CPUs: of.CPUs, MemoryMiB: of.MemoryMiB, GPUs: of.GPUs, DiskMiB: of.DiskMiB,
+		Leaf: x.plan.leaves(tasks), Class: x.plan.scope.rules(tasks[0]).Priority,
+		Priority: x.plan.highest(tasks).Seconds(), Tasks: make([]Task, len(tasks)),
+	}
+	for k, i := range tasks {
+		u := x.units.at(i)
+		given.Ordered = given.Ordered || u.blocked()
+		given.Tasks[k] = Task{
+			Index: int(i), ID: x.plan.Tasks[i].ID, Attempt: int(u.attempt), Estimate: x.units.estimate(i),
+		}
+	}
+	return given
 }
 
 // split parts tasks that are loose together into jobs: those whose first attempt it is together, the others alone, so
-// that no task is repeated because of another. What together would outlive every worker, or is too large for it, is
-// parted into jobs as large as some worker could take; a task that none could take goes alone. What is left of a
+// that no task is repeated because of another. A list that would outlive every worker, or is too large for it, is
+// parted into jobs as large as some worker could take; a task that none could take is a job alone. The rest of a
 // cluster is parted into jobs of half that time: workers have less of it with every second that a job waits, and jobs
-// that just fit would be parted again and again, until each task is alone. A task with a script to run before it, which
-// is a cluster of its own, has that asked for.
-func split(x *Execution, tasks []int32, offer Offer) (lists [][]int32) {
+// that just fit would be parted again and again, until each task is alone. For a task with a script to run before it,
+// which is a cluster of its own, that is requested.
+func (x *Execution) split(tasks []int32, offer Offer) (lists [][]int32) {
 	if len(tasks) == 1 {
-		i := tasks[0]
-		if _, waits := x.frontier.ends[i]; waits || !x.control.idle(i) || x.control.held(i) {
-			return nil
+		switch i := tasks[0]; {
+		case x.frontier.backsOff(i):
+		case x.units.state(i) == StatePreparing:
+			x.scripts.request(i)
+		case x.releasableAlone(i):
+			return [][]int32{tasks}
 		}
-		if u := x.control.units[i]; u != nil && u.stage == stagePre {
-			x.control.scripts.add(i, u)
-		}
-		if !x.control.mayRun(i) {
-			return nil
-		}
-		return [][]int32{tasks}
+		return nil
 	}
 	var first []int32
 	for k, i := range tasks {
-		_, waits := x.frontier.ends[i]
 		switch {
-		case waits:
-		case x.attempts.tasks[i].attempt == 1:
+		case x.frontier.backsOff(i):
+		case x.units.at(i).attempt == 1:
 			first = append(first, i)
-		case x.control.idle(i):
+		case x.units.at(i).idle():
 			lists = append(lists, tasks[k:k+1:k+1])
 		}
 	}
-	for first = free(x.control, first); len(first) > 0; {
+	for first = x.releasable(first); len(first) > 0; {
 		left := len(tasks) < len(x.plan.tasksOf(int(x.plan.clusterOf[first[0]])))
-		n := fitting(x, first, offer, left)
+		n := x.fitting(first, offer, left)
 		lists = append(lists, first[:n:n])
 		first = first[n:]
 	}
@@ -110,37 +113,42 @@ func split(x *Execution, tasks []int32, offer Offer) (lists [][]int32) {
 }
 
 // fitting returns how many of tasks, from the first on, some worker could take as one job; at least one. If they are
-// not all, and are what is left of a cluster, the job takes at most half of that worker's time. Nothing is known of a
-// cluster that offers nothing: it is all then.
-func fitting(x *Execution, tasks []int32, offer Offer, left bool) int {
-	if len(offer.Capacities) == 0 || offer.takes(x.attempts.need(tasks)) {
+// not all, and are the rest of a cluster, the job takes at most half of that worker's time. All of them fit if the
+// offer is empty, because then the workers are not known.
+func (x *Execution) fitting(tasks []int32, offer Offer, left bool) int {
+	if len(offer.Capacities) == 0 || offer.takes(x.units.need(tasks)) {
 		return len(tasks)
 	}
-	n := x.attempts.need(tasks[:1])
+	n := x.units.need(tasks[:1])
 	for k := 1; k < len(tasks); k++ {
-		n = n.and(x.attempts.need(tasks[k : k+1]))
-		asked := n
+		n = n.and(x.units.need(tasks[k : k+1]))
+		wanted := n
 		if left {
-			asked.time *= 2
+			wanted.time *= 2
 		}
-		if !offer.takes(asked) {
+		if !offer.takes(wanted) {
 			return k
 		}
 	}
 	return len(tasks)
 }
 
-// free returns those of tasks that could be one job now: they are in none, and wait for nothing but tasks that come
-// before them in it. One that is to end once it could run begins in none.
-func free(c *control, tasks []int32) []int32 {
-	if !slices.ContainsFunc(tasks, func(i int32) bool { return !c.idle(i) || !c.mayRun(i) }) {
+// releasableAlone reports whether a task may be a job now: it is ready, and in no other.
+func (x *Execution) releasableAlone(i int32) bool {
+	return x.units.state(i) == StateReady && x.units.at(i).job == nil
+}
+
+// releasable returns those of tasks that could be one job now: they are in none, and wait for nothing but tasks that
+// come before them in it. A task that is marked to fail is not released.
+func (x *Execution) releasable(tasks []int32) []int32 {
+	if !slices.ContainsFunc(tasks, func(i int32) bool { return !x.releasableAlone(i) }) {
 		return tasks
 	}
 	var some []int32
 	in := make(map[int32]bool, len(tasks))
 	for _, i := range tasks {
-		waits := c.book.of[i] == nil && c.frontier.state(i) == dag.Waiting && !c.frontier.marked[i] && after(c, i, in)
-		if c.mayRun(i) && (c.idle(i) || waits) {
+		follows := x.units.at(i).job == nil && !x.units.extra(i).cancel.later && x.mayFollow(i, in)
+		if x.releasableAlone(i) || follows {
 			in[i] = true
 			some = append(some, i)
 		}
@@ -148,35 +156,39 @@ func free(c *control, tasks []int32) []int32 {
 	return some
 }
 
-// after reports whether tasks may wait for others of their jobs, and each parent of task i is done or is in a set.
-func after(c *control, i int32, in map[int32]bool) bool {
-	return c.frontier.outer != nil && !slices.ContainsFunc(c.plan.Graph.Parents(int(i)), func(p int) bool {
-		return !in[int32(p)] && c.frontier.state(int32(p)) != dag.Done
+// mayFollow reports whether a task that waits may be in a job behind these: tasks may wait for others of their jobs,
+// and each of its parents is done or one of these.
+func (x *Execution) mayFollow(i int32, before map[int32]bool) bool {
+	if x.frontier.outer == nil || !x.units.at(i).blocked() || x.scripts.preparing(i) {
+		return false
+	}
+	return !slices.ContainsFunc(x.plan.Graph.Parents(int(i)), func(p int) bool {
+		return !before[int32(p)] && x.units.state(int32(p)) != StateDone
 	})
 }
 
 // Misfits returns the numbers of clustered jobs that no worker has, and that none could take any more, though some of
-// their tasks: workers have less time left than when they were released, or are others. Once they are returned, what
-// they consist of is released in smaller ones. If the same workers stay there will not be another for at least slack.
+// their tasks: workers have less time left than when they were released, or are others. Once they are returned, their
+// tasks are released in smaller ones. If the workers remain the same, there will be no other misfit for at least slack.
 func Misfits(x *Execution, offer Offer) (seqs []int64, slack time.Duration) {
 	slack = math.MaxInt64
 	if len(offer.Capacities) == 0 || !x.plan.clustered() {
 		return nil, slack
 	}
 	present, few := offer.present(), offer.distinct()
-	for _, e := range x.book.entries {
-		held := e.worker != 0 && (e.awaited || present[x.roster.workers[e.worker].name])
-		if held || e.left < 2 {
+	for _, j := range x.jobs.bySeq {
+		held := j.worker != 0 && (j.awaited || present[x.roster.workers[j.worker].name])
+		if held || j.left < 2 {
 			continue
 		}
-		if few.takes(e.need) {
-			slack = min(slack, few.slack(e.need))
+		if few.takes(j.need) {
+			slack = min(slack, few.slack(j.need))
 			continue
 		}
-		if slices.ContainsFunc(x.book.remaining(e), func(i int32) bool {
-			return few.takes(x.attempts.need([]int32{i}))
+		if slices.ContainsFunc(x.jobs.remaining(j), func(i int32) bool {
+			return few.takes(x.units.need([]int32{i}))
 		}) {
-			seqs = append(seqs, e.seq)
+			seqs = append(seqs, j.seq)
 		}
 	}
 	slices.Sort(seqs)

@@ -1,36 +1,31 @@
 package execution
 
-import (
-	"slices"
-
-	"github.com/corral-pilot/corral/workflow/dag"
-)
-
 // retry lets tasks that failed for good be tried again, and those that were skipped below them wait for them. Tasks
-// that wait to be ended no longer do.
-func retry(c *control, tasks []int32) {
-	if c.plan.Open {
-		retryAdded(c, tasks)
+// that were only marked to fail do not fail.
+func (x *Execution) retry(tasks []int32) {
+	if x.plan.Open {
+		x.retryAdded(tasks)
 		return
 	}
 	for _, i := range tasks {
-		if i < 0 || int(i) >= len(c.plan.Tasks) {
+		if !x.units.has(i) {
 			continue
 		}
-		spare(c, i)
-		if c.frontier.state(i) == dag.Failed && unretriable(c, i) == "" {
-			tryAgain(c, i)
+		x.unmark(i)
+		if x.units.state(i) == StateFailed && x.unretriable(i) == "" {
+			x.tryAgain(i)
 		}
 	}
 }
 
-// unretriable says why a task that failed cannot be tried again now; "" if it can.
-func unretriable(c *control, i int32) string {
-	if s := c.plan.scope.around(i); sealed(c, s, 0) {
+// unretriable explains why a task that failed cannot be tried again now; "" if it can.
+func (x *Execution) unretriable(i int32) string {
+	s := x.plan.scope.around(i)
+	if x.scopes.doneAround(s, 0) {
 		return "failed, and its subworkflow is done all the same"
 	}
-	for s := c.plan.scope.around(i); ; s = c.plan.scope.outer[s] {
-		if sc := &c.scopes[s]; sc.stage == stagePost || sc.closing && sc.last > 0 {
+	for ; ; s = x.plan.scope.outer[s] {
+		if sc := x.scopes.at(s); sc.state == StateJudging || sc.closing && sc.last > 0 {
 			return "cannot be tried again while what runs last, its final task or its POST script, is still to end"
 		}
 		if s == 0 {
@@ -39,117 +34,104 @@ func unretriable(c *control, i int32) string {
 	}
 }
 
-// tryAgain lets a task that failed be tried again: of the subworkflows around it, if they are over or the workflow was
-// aborted, with all else in them that is not done. If something before it failed, too, it is as if skipped.
-func tryAgain(c *control, i int32) {
+// tryAgain lets a task that failed be tried again. Subworkflows around it that are over are reopened with it, with all
+// else in them that is not done; so is the workflow, if it was aborted. If something before the task failed, too, the
+// task becomes one that was skipped.
+func (x *Execution) tryAgain(i int32) {
 	unit, first, last := i, int(i), int(i) // the nodes of the unit
-	for s := c.plan.scope.around(i); s != 0; s = c.plan.scope.outer[s] {
-		if c.scopes[s].stage == stageOver {
-			unit, first, last = c.plan.scope.unitOf(s), c.plan.scope.begin(s), c.plan.scope.end(s)
+	for s := x.plan.scope.around(i); s != 0; s = x.plan.scope.outer[s] {
+		if x.scopes.at(s).state.over() {
+			unit, first, last = x.plan.scope.unitOf(s), x.plan.scope.begin(s), x.plan.scope.end(s)
 		}
 	}
-	s := c.plan.scope.scopeOf(unit)
+	s := x.plan.scope.scopeOf(unit)
 	switch {
-	case c.scopes[0].abort != nil:
-		reopen(c, 0)
+	case x.scopes.at(0).abort != nil:
+		x.reopen(0, 0)
 		return
-	case behindFailure(c, first):
-		waive(c, i)
+	case x.behindFailure(first):
+		x.turnSkipped(i)
 		return
 	}
-	if sc := &c.scopes[s]; sc.failed > 0 {
-		sc.failed--
-	}
+	x.scopes.at(s).forgive()
 	var tasks []int32
 	if unit == i {
-		reopenTask(c, i, s)
+		x.reopenTask(i, s)
 		tasks = append(tasks, i)
-		c.attempts.tally.failed = slices.DeleteFunc(c.attempts.tally.failed, func(k int) bool { return k == int(i) })
 	} else {
-		k := unit - int32(len(c.plan.Tasks)) + 1
-		c.scopes[k].tries = 0
-		reopen(c, k)
+		x.reopen(x.plan.scope.scopeOfUnit(unit), 0)
 	}
-	tasks = append(tasks, reopenBelow(c, last)...)
-	tasks = append(tasks, reopenFinals(c, s)...)
-	for k := range c.scopes {
-		if k := int32(k); c.plan.scope.isIn(k, s) {
-			countOpen(c, k)
-		}
+	tasks = append(tasks, x.reopenBelow(last)...)
+	tasks = append(tasks, x.reopenFinals(s)...)
+	for k := range x.scopes.within(s) {
+		x.count(k)
 	}
-	loosen(c, tasks)
-	c.enterAll(s)
-	c.check(s)
+	x.placeAll(tasks)
+	x.prepareAll(s)
+	x.check(s)
 }
 
-// behindFailure reports whether a node waits for one that failed or was skipped.
-func behindFailure(c *control, node int) bool {
-	return slices.ContainsFunc(c.plan.scope.nodes.Parents(node), func(p int) bool {
-		return c.frontier.nodes.State(p) >= dag.Failed
-	})
+// turnSkipped turns a failed task into one that was skipped.
+func (x *Execution) turnSkipped(i int32) {
+	x.renew(i)
+	x.units.move(i, onReopen)
+	x.units.move(i, onSkip)
+	x.scopes.at(x.plan.scope.around(i)).forgive()
 }
 
-// waive turns a failed task into one that was skipped.
-func waive(c *control, i int32) {
-	c.attempts.renew(i)
-	c.frontier.nodes.Reopen(int(i))
-	c.frontier.nodes.Drop(int(i))
-	c.attempts.tally.failed = slices.DeleteFunc(c.attempts.tally.failed, func(k int) bool { return k == int(i) })
-	if sc := &c.scopes[c.plan.scope.around(i)]; sc.failed > 0 {
-		sc.failed--
-	}
-}
-
-// reopenBelow reopens what was skipped below a node that is over no longer, unless it is below another one that failed.
-// It returns the tasks of that.
-func reopenBelow(c *control, node int) (tasks []int32) {
-	g, nodes := c.plan.scope.nodes, c.frontier.nodes
+// reopenBelow reopens the units that were skipped below a node that is not over any more, unless they are behind
+// another failure. It returns their tasks.
+func (x *Execution) reopenBelow(node int) (tasks []int32) {
+	graph, scoping := x.plan.scope.nodes, &x.plan.scope
 	below := map[int]bool{node: true}
-	for _, at := range g.Order() {
-		if !below[at] {
+	begins := map[int]bool{} // nodes that were reopened; the ends of their subworkflows are with them
+	for _, at := range graph.Order() {
+		if !below[at] || at != node && !begins[at-1] && !x.skippedFirst(at) {
 			continue
 		}
-		if at != node && (nodes.State(at) != dag.Skipped || behindFailure(c, at)) {
-			continue
-		}
-		for _, child := range g.Children(at) {
+		for _, child := range graph.Children(at) {
 			below[child] = true
 		}
-		nodes.Reopen(at)
-		switch n := len(c.plan.Tasks); {
+		switch i := int32(at); {
 		case at == node:
-		case at < n:
-			if u := c.units[int32(at)]; u != nil {
-				*u = unit{stage: c.plan.scope.first(int32(at))}
-			}
-			tasks = append(tasks, int32(at))
-		case (at-n)%2 == 0:
-			sc := &c.scopes[(at-n)/2+1]
-			*sc = scope{}
+		case scoping.isTask(i):
+			x.units.move(i, onReopen)
+			x.scripts.reset(i)
+			tasks = append(tasks, i)
+		case scoping.isBegin(at):
+			x.reopenScope(scoping.scopeAt(at), 0)
+			begins[at] = true
 		}
 	}
 	return tasks
 }
 
+// skippedFirst reports whether a task, or a subworkflow that begins with a node, was skipped and is not behind another
+// failure.
+func (x *Execution) skippedFirst(node int) bool {
+	switch {
+	case x.plan.scope.isTask(int32(node)):
+		return x.units.state(int32(node)) == StateSkipped && !x.behindFailure(node)
+	case x.plan.scope.isBegin(node):
+		sc := x.scopes.at(x.plan.scope.scopeAt(node))
+		return sc.state == StateSkipped && !sc.begun && !x.behindFailure(node)
+	}
+	return false
+}
+
 // reopenFinals lets the final tasks of a scope, which have run, run again when the others are over. It returns them.
-func reopenFinals(c *control, s int32) (tasks []int32) {
-	sc := &c.scopes[s]
-	if !sc.closing {
+func (x *Execution) reopenFinals(s int32) (tasks []int32) {
+	sc := x.scopes.at(s)
+	if !sc.unclose() {
 		return nil
 	}
-	sc.closing = false
-	first, end := c.plan.scope.tasksIn(s)
-	for i := first; i < end; i++ {
-		if !c.plan.scope.rules(i).Final || c.plan.scope.around(i) != s {
-			continue
+	for i := range x.plan.scope.finals(s) {
+		if x.units.state(i) == StateFailed {
+			sc.forgive()
 		}
-		if c.frontier.state(i) == dag.Failed && sc.failed > 0 {
-			sc.failed--
-		}
-		if reopenTask(c, i, s) {
+		if x.reopenTask(i, s) {
 			tasks = append(tasks, i)
 		}
-		c.attempts.tally.failed = slices.DeleteFunc(c.attempts.tally.failed, func(k int) bool { return k == int(i) })
 	}
 	return tasks
 }

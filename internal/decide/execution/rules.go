@@ -3,6 +3,7 @@ package execution
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -11,11 +12,11 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Rules are what a workflow says of when and whether a unit runs, and of what its end means. A unit is a task or a
+// Rules are the conditions in a workflow for a unit to run, and the meaning of its end. A unit is a task or a
 // subworkflow. Rules may be shared.
 type Rules struct {
-	Priority   int  // of the units that could start, those with the largest do
-	Category   int  // 1 more than its index in Spec.Limits; 0: it is of none that has a limit
+	Priority   int  // units with a larger one start first
+	Category   int  // 1 more than its index in Spec.Limits; 0: none with a limit
 	Done       bool // of a subworkflow: it was done before, and so were its tasks
 	Final      bool // of a task: it runs after all others of its scope, and decides whether that succeeded
 	Pre, Post  *Script
@@ -41,17 +42,17 @@ type Abort struct {
 type SubSpec struct {
 	Name       string
 	First, End int
-	Retries    int  // of it as a whole: what of it is not done is begun again
+	Retries    int  // of it as a whole: all of it that is not done begins again
 	Job        bool // it is the processes of one job, and its exit status is that of the first one that failed
 	Rules      *Rules
 }
 
 var noRules Rules
 
-// A scoping says which tasks belong together. A scope is the whole workflow, number 0, or subworkflow k, number k+1. A
-// subworkflow has two nodes beside those of its tasks: it begins with the one, after which its tasks may run, and ends
-// with the other, for which its children wait. Units are numbered: tasks, then subworkflows. So are nodes: tasks, then
-// the beginning and the end of each subworkflow.
+// A scoping is the tree of the scopes: which tasks belong together. A scope is the whole workflow, number 0, or
+// subworkflow k, number k+1. A subworkflow has two nodes beside those of its tasks: it begins with the one, after which
+// its tasks may run, and ends with the other, for which its children wait. Units are numbered: tasks, then
+// subworkflows. So are nodes: tasks, then the beginning and the end of each subworkflow.
 type scoping struct {
 	spec   *Spec
 	nodes  *dag.Graph
@@ -59,15 +60,15 @@ type scoping struct {
 	outer  []int32 // :: scope → the one around it
 }
 
-// Check says what is wrong with subworkflows and rules: New panics with such a spec.
+// Check returns an error if subworkflows or rules contradict each other. New panics with such a spec.
 func (s *Spec) Check() error {
 	_, err := newScoping(s)
 	return err
 }
 
-// newScoping finds out which task lies in which subworkflow, and refuses what has no order: a final task with
+// newScoping finds out which task lies in which subworkflow, and refuses specs without an order: a final task with
 // children, subworkflows that overlap, and subworkflows that wait for each other. Each subworkflow gets two nodes
-// of its own, for its beginning and its end. A workflow without any keeps its graph as it is.
+// of its own, for its beginning and its end. A workflow without any keeps its graph unchanged.
 func newScoping(s *Spec) (scoping, error) {
 	c := scoping{spec: s, nodes: s.Graph, outer: make([]int32, len(s.Subs)+1)}
 	plain := len(s.Subs) == 0
@@ -123,7 +124,7 @@ func (c *scoping) checkCategory(s int32) error {
 	return nil
 }
 
-// edges are the order of the nodes. What is done, or final, waits for nothing.
+// edges are the order of the nodes. Units that are done, or final, wait for nothing.
 func (c *scoping) edges() (edges [][2]int) {
 	to := func(unit int32, from, node int) {
 		if r := c.rules(unit); !c.done(unit) && !(r.Final && from < len(c.spec.Tasks)) {
@@ -210,10 +211,16 @@ func (c *scoping) scopeOf(unit int32) int32 {
 
 func (c *scoping) isTask(unit int32) bool { return int(unit) < len(c.spec.Tasks) }
 
-// unitOf, begin and end return the numbers of a subworkflow's unit and nodes.
-func (c *scoping) unitOf(scope int32) int32 { return int32(len(c.spec.Tasks)) + scope - 1 }
-func (c *scoping) begin(scope int32) int    { return len(c.spec.Tasks) + 2*int(scope-1) }
-func (c *scoping) end(scope int32) int      { return c.begin(scope) + 1 }
+// unitOf, begin and end return the numbers of a subworkflow's unit and nodes, scopeOfUnit and scopeAt the subworkflow
+// of a unit and of a node.
+func (c *scoping) unitOf(scope int32) int32     { return int32(len(c.spec.Tasks)) + scope - 1 }
+func (c *scoping) scopeOfUnit(unit int32) int32 { return unit - int32(len(c.spec.Tasks)) + 1 }
+func (c *scoping) begin(scope int32) int        { return len(c.spec.Tasks) + 2*int(scope-1) }
+func (c *scoping) end(scope int32) int          { return c.begin(scope) + 1 }
+func (c *scoping) scopeAt(node int) int32       { return int32((node-len(c.spec.Tasks))/2 + 1) }
+
+// isBegin reports whether a node that is not a task is the beginning of a subworkflow.
+func (c *scoping) isBegin(node int) bool { return (node-len(c.spec.Tasks))%2 == 0 }
 
 // tasksIn returns the range of the tasks of a scope.
 func (c *scoping) tasksIn(scope int32) (first, end int32) {
@@ -234,12 +241,26 @@ func (c *scoping) isIn(k, s int32) bool {
 	return true
 }
 
-// first is the stage in which a task waits when it is ready.
-func (c *scoping) first(task int32) stage {
-	if c.rules(task).Pre != nil {
-		return stagePre
+// members yields the tasks of a scope that are in no inner one.
+func (c *scoping) members(scope int32) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i, end := c.tasksIn(scope); i < end; i++ {
+			if c.around(i) == scope && !yield(i) {
+				return
+			}
+		}
 	}
-	return stageBody
+}
+
+// finals yields the final tasks of a scope.
+func (c *scoping) finals(scope int32) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i, end := c.tasksIn(scope); i < end; i++ {
+			if c.rules(i).Final && c.around(i) == scope && !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 func (c *scoping) retries(number int32) int {

@@ -26,7 +26,7 @@ type ruledMachine struct {
 	late    []execution.Call // that were given up
 }
 
-// anyRules draws what is said of a unit.
+// anyRules draws the rules of a unit.
 func anyRules(t *rapid.T, limits int, task bool) *execution.Rules {
 	coin := func(label string) bool { return rapid.IntRange(0, 4).Draw(t, label) == 0 }
 	r := &execution.Rules{Priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
@@ -128,7 +128,7 @@ func (m *ruledMachine) ask(t *rapid.T) {
 	}
 }
 
-// tellLate tells the ends of scripts that nobody waits for: they change nothing.
+// tellLate records the ends of scripts that were given up: they change nothing.
 func (m *ruledMachine) tellLate(t *rapid.T) {
 	for _, c := range m.late {
 		was := settled(m.spec, m.x)
@@ -261,7 +261,7 @@ func (m *ruledMachine) work(t *rapid.T, k int, well bool) {
 	m.tell(execution.Record{Finished: o})
 }
 
-// restart replays the journal: all but what was handed out is as it was.
+// restart replays the journal: nothing differs but the jobs and scripts that were handed out.
 func (m *ruledMachine) restart(t *rapid.T) {
 	again := execution.New(m.spec)
 	for _, rec := range m.journal {
@@ -276,7 +276,7 @@ func (m *ruledMachine) restart(t *rapid.T) {
 	m.count(t)
 }
 
-// settled is what of an execution with rules must survive a restart: what of it may only wait for its turn is ready or
+// settled describes the state of an execution with rules that must survive a restart: what of it may only wait for its turn is ready or
 // waiting, as it comes.
 func settled(spec execution.Spec, x *execution.Execution) any {
 	tasks := make([]execution.TaskInfo, len(spec.Tasks))
@@ -289,8 +289,8 @@ func settled(spec execution.Spec, x *execution.Execution) any {
 }
 
 // Whatever priorities, categories, scripts, exit statuses, final tasks and subworkflows say, and wherever corrald is
-// killed: no task is released before what it waits for, no category has more jobs than it may have, what is more urgent
-// goes first, the replayed execution is the live one, and all comes to an end.
+// killed: no task is released before what it waits for, no category has more jobs than it may have, more urgent units
+// come first, the replayed execution is the live one, and all comes to an end.
 func TestRulesProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// ruled adds what is said of a unit:
+// ruled adds a rule of a unit:
 //
 //	priority=N category=NAME done final pre post pre-skip=EXIT unless=(EXIT, …) abort=(EXIT[, RETURN]) defer=EXIT
 //
@@ -64,7 +64,7 @@ func (r *transcript) ruled(t *testing.T, rules *execution.Rules, key string, val
 	return rules
 }
 
-// addSubs adds the subworkflows NAME:FIRST-LAST[:SAID …], of which may also be said retries=N and job.
+// addSubs adds the subworkflows NAME:FIRST-LAST[:SAID …], which may also have retries=N and job.
 func (r *transcript) addSubs(t *testing.T, d *datadriven.TestData) {
 	subs, _ := d.Arg("subs")
 	for k, text := range subs.Vals {

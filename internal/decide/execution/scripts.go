@@ -8,18 +8,6 @@ import (
 	"time"
 )
 
-// A unit is how far a task with scripts, or a subworkflow, is.
-type unit struct {
-	stage   stage
-	exit    int    // exit status of its process
-	pre     int    // of its PRE script
-	why     string // it failed
-	seq     int64  // the job that its process was in
-	asked   bool   // its script is to be started
-	started bool   // its script was handed out
-	later   bool   // its script is deferred
-}
-
 // A Call is a script that is to be started now.
 type Call struct {
 	Unit int32 // a task's index, or that of a subworkflow behind those of all tasks
@@ -34,18 +22,28 @@ type Call struct {
 	Attempt     int32 // of Post of a task: the one that is over
 	Job         int64 // of Post: in which the process was
 	Status      int   // of the workflow: 0, 2 if something in it failed for good, 3 if it is aborted
-	FailedCount int   // how much
+	FailedCount int   // of tasks and subworkflows, for good
 }
 
-// scripts are those that are to be started: by urgency, and those that were deferred by time.
+// A script is the state of the scripts of a unit that has any.
+type script struct {
+	exit     int   // exit status of the unit's process
+	seq      int64 // the job that the process was in
+	round    int32 // how often the unit was given up
+	prepared bool  // of a task: its PRE script succeeded in this try
+	wanted   bool  // a script is to be started
+	started  bool  // it was handed out
+	deferred bool  // it is to be started later
+}
+
+// scripts lists those that are to be started: by urgency, and those that were deferred by time.
 type scripts struct {
 	plan     *plan
+	of       map[int32]*script // :: unit → its scripts
 	ready    agenda
 	deferred []deferral
 	running  int
-	posts    int             // tasks whose process is over, and that wait for their POST scripts
-	rounds   map[int32]int32 // :: unit → how often it was given up
-	unwanted []int32         // units whose scripts run all the same
+	unwanted []int32 // units whose scripts run and are to be killed
 }
 
 // A deferral is a script that is run again.
@@ -54,125 +52,206 @@ type deferral struct {
 	at   Msec
 }
 
-// add lets the script of a unit be started as soon as there is room.
-func (s *scripts) add(number int32, u *unit) {
-	if u.asked {
-		return
+func newScripts(p *plan) *scripts {
+	ss := &scripts{plan: p, of: map[int32]*script{}}
+	for unit := range int32(len(p.Tasks) + len(p.Subs)) {
+		done := p.scope.isTask(unit) && p.Tasks[unit].Done
+		if r := p.scope.rules(unit); !done && (r.Pre != nil || r.Post != nil) {
+			ss.of[unit] = &script{}
+		}
 	}
-	u.asked = true
-	urgent := urgency{priority: s.plan.scope.rules(number).Priority, place: number}
-	if s.plan.scope.isTask(number) {
-		urgent.rank = s.plan.rank[number]
-	}
-	heap.Push(&s.ready, agendum{unit: number, urgency: urgent})
+	return ss
 }
 
-// drop takes note that no script of a unit is to be awaited any more.
-func (s *scripts) drop(u *unit) {
-	if u.started {
-		s.running--
+// preparing reports whether a task begins with its PRE script, which has not succeeded in this try.
+func (ss *scripts) preparing(task int32) bool {
+	sc := ss.of[task]
+	return sc != nil && !sc.prepared && ss.plan.scope.rules(task).Pre != nil
+}
+
+// reset forgets how the scripts of a unit ended, if it has any: the unit is tried again.
+func (ss *scripts) reset(unit int32) {
+	if sc := ss.of[unit]; sc != nil {
+		*sc = script{round: sc.round}
 	}
-	u.asked, u.started, u.later = false, false, false
+}
+
+// request lets the script of a unit be started as soon as there is room.
+func (ss *scripts) request(unit int32) {
+	sc := ss.of[unit]
+	if sc.wanted {
+		return
+	}
+	sc.wanted = true
+	urgent := urgency{priority: ss.plan.scope.rules(unit).Priority, place: unit}
+	if ss.plan.scope.isTask(unit) {
+		urgent.rank = ss.plan.rank[unit]
+	}
+	heap.Push(&ss.ready, agendum{unit: unit, urgency: urgent})
+}
+
+// judge requests the POST script of a unit whose process, which was in a job, ended with an exit status.
+func (ss *scripts) judge(unit int32, exit int, seq int64) {
+	sc := ss.of[unit]
+	sc.exit, sc.seq = exit, seq
+	ss.request(unit)
+}
+
+// end counts the script of a unit as over.
+func (ss *scripts) end(sc *script) {
+	if sc.started {
+		ss.running--
+	}
+	sc.wanted, sc.started, sc.deferred = false, false, false
+}
+
+// later defers the script of a unit.
+func (ss *scripts) later(unit int32, at Msec) {
+	sc := ss.of[unit]
+	sc.wanted, sc.deferred = true, true
+	ss.deferred = append(ss.deferred, deferral{unit, at})
 }
 
 // giveUp forgets the script of a unit, which is to be killed if it runs.
-func (s *scripts) giveUp(number int32, u *unit) {
-	if u.started {
-		s.unwanted = append(s.unwanted, number)
+func (ss *scripts) giveUp(unit int32) {
+	sc := ss.of[unit]
+	if sc == nil {
+		return
 	}
-	s.rounds[number]++
-	s.drop(u)
+	if sc.started {
+		ss.unwanted = append(ss.unwanted, unit)
+	}
+	sc.round++
+	ss.end(sc)
 }
 
 // UnwantedScripts returns the units whose scripts are to be killed, and forgets them.
 func UnwantedScripts(x *Execution) []int32 {
-	units := x.control.scripts.unwanted
-	x.control.scripts.unwanted = nil
+	units := x.scripts.unwanted
+	x.scripts.unwanted = nil
 	return units
 }
 
 // busy reports whether a script runs or is to.
-func (s *scripts) busy() bool { return s.running > 0 || len(s.ready) > 0 || len(s.deferred) > 0 }
+func (ss *scripts) busy() bool { return ss.running > 0 || len(ss.ready) > 0 || len(ss.deferred) > 0 }
 
-// Scripts returns the scripts that are to be started now, at most so many. Their ends are told as records. After a
+// Scripts returns the scripts that are to be started now, at most the given number. Their ends are records. After a
 // restart they are to be started again, unless their ends are recorded.
 func Scripts(x *Execution, now time.Time, most int) (calls []Call) {
-	c := x.control
-	undefer(c, ToMsec(now))
-	for len(c.scripts.ready) > 0 && len(calls) < most {
-		number := heap.Pop(&c.scripts.ready).(agendum).unit
-		u := c.unit(number)
-		if !u.asked || u.started || u.later || u.stage != stagePre && u.stage != stagePost {
+	x.scripts.resume(ToMsec(now))
+	for len(x.scripts.ready) > 0 && len(calls) < most {
+		unit := heap.Pop(&x.scripts.ready).(agendum).unit
+		sc, state := x.scripts.of[unit], x.state(unit)
+		if !sc.wanted || sc.started || sc.deferred || state != StatePreparing && state != StateJudging {
 			continue
 		}
-		u.started = true
-		c.scripts.running++
-		calls = append(calls, callOf(c, number, u))
+		sc.started = true
+		x.scripts.running++
+		calls = append(calls, x.call(unit, sc))
 	}
 	return calls
 }
 
-// scripted goes on after the end of a script. Only that of the unit's present stage and try counts.
-func (c *control) scripted(r *ScriptEnd, at Msec) {
-	if r.Unit < 0 || int(r.Unit) >= len(c.plan.Tasks)+len(c.plan.Subs) {
+// resume requests the deferred scripts whose time has come.
+func (ss *scripts) resume(now Msec) {
+	ss.deferred = slices.DeleteFunc(ss.deferred, func(d deferral) bool {
+		if d.at > now {
+			return false
+		}
+		if sc := ss.of[d.unit]; sc.deferred {
+			sc.wanted, sc.deferred = false, false
+			ss.request(d.unit)
+		}
+		return true
+	})
+}
+
+// scriptOver goes on after the end of a script. Only that of the unit's present state and try counts.
+func (x *Execution) scriptOver(r *ScriptEnd, at Msec) {
+	if r.Unit < 0 || int(r.Unit) >= len(x.plan.Tasks)+len(x.plan.Subs) {
 		return
 	}
-	c.reach(r.Unit)
-	u, want := c.unit(r.Unit), stagePre
+	x.beginAround(r.Unit)
+	rules := x.plan.scope.rules(r.Unit)
+	want, rule := StatePreparing, rules.Pre
 	if r.Post {
-		want = stagePost
+		want, rule = StateJudging, rules.Post
 	}
-	if u == nil || u.stage != want || triesOf(c, r.Unit) != r.Try || c.scripts.rounds[r.Unit] != r.Round {
+	sc := x.scripts.of[r.Unit]
+	if sc == nil || x.state(r.Unit) != want || x.tries(r.Unit) != r.Try || sc.round != r.Round {
 		return
 	}
-	if c.plan.scope.isTask(r.Unit) && (!c.idle(r.Unit) || c.held(r.Unit)) {
+	if x.plan.scope.isTask(r.Unit) && x.held(r.Unit) {
 		return
 	}
-	c.scripts.drop(u)
-	rules := c.plan.scope.rules(r.Unit)
-	script := rules.Pre
-	if r.Post {
-		script = rules.Post
-	}
-	if script.DeferStatus != 0 && r.Exit == script.DeferStatus {
-		u.asked, u.later = true, true
-		c.scripts.deferred = append(c.scripts.deferred, deferral{r.Unit, at.add(script.DeferAfter)})
+	x.scripts.end(sc)
+	if rule.DeferStatus != 0 && r.Exit == rule.DeferStatus {
+		x.scripts.later(r.Unit, at.add(rule.DeferAfter))
 		return
 	}
 	v := verdict{at: at, unit: r.Unit, status: r.Exit, done: r.Exit == 0, why: r.Reason}
 	switch {
 	case r.Post:
-		if c.plan.scope.isTask(r.Unit) {
-			c.scripts.posts--
-		}
-		c.conclude(v)
+		x.conclude(v)
 	case rules.PreSkip != 0 && r.Exit == rules.PreSkip:
-		passOver(c, r.Unit)
+		x.passOver(r.Unit)
 	case r.Exit != 0:
 		v.unbegun = true
-		c.conclude(v)
+		x.conclude(v)
+	case x.plan.scope.isTask(r.Unit):
+		sc.prepared = true
+		x.units.move(r.Unit, onFree)
+		x.frontier.again(r.Unit, at, 0)
 	default:
-		u.pre = 0
-		proceed(c, r.Unit, at)
+		x.queue(x.plan.scope.scopeOfUnit(r.Unit))
 	}
 }
 
-// proceed goes on behind a PRE script: with the process of a task, or the members of a subworkflow.
-func proceed(c *control, number int32, at Msec) {
-	if c.plan.scope.isTask(number) {
-		c.units[number].stage = stageBody
-		c.frontier.again(number, at, 0)
-		return
+// state returns the state of a task or a subworkflow.
+func (x *Execution) state(unit int32) State {
+	if x.plan.scope.isTask(unit) {
+		return x.units.state(unit)
 	}
-	c.queue(number - int32(len(c.plan.Tasks)) + 1)
+	return x.scopes.at(x.plan.scope.scopeOfUnit(unit)).state
 }
 
-// signalNames are those of Linux, from 1.
+// tries returns how often a unit failed.
+func (x *Execution) tries(unit int32) int32 {
+	if x.plan.scope.isTask(unit) {
+		return x.units.at(unit).failures
+	}
+	return x.scopes.at(x.plan.scope.scopeOfUnit(unit)).tries
+}
+
+// call describes a script of a unit to be started, in DAGMan's terms: how often the unit was tried, what its job and
+// its PRE script returned, and the state of the whole (0 well, 2 with failures, 3 aborted).
+func (x *Execution) call(unit int32, sc *script) Call {
+	call := Call{
+		Unit: unit, Post: x.state(unit) == StateJudging, Try: x.tries(unit), Round: sc.round,
+		Retries: x.plan.scope.retries(unit), Return: sc.exit, Job: sc.seq,
+		FailedCount: len(x.Failed()) + len(x.scopes.broken),
+	}
+	if x.plan.scope.isTask(unit) {
+		call.Attempt = x.units.at(unit).attempt
+	}
+	if x.plan.scope.rules(unit).Pre == nil {
+		call.PreReturn = -1
+	}
+	switch {
+	case x.scopes.at(0).abort != nil:
+		call.Status = 3
+	case call.FailedCount > 0:
+		call.Status = 2
+	}
+	return call
+}
+
+// signalNames are the names of Linux's signals, from 1.
 const signalNames = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP " +
 	"TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS"
 
-// status is the exit status of an attempt as DAGMan tells it: of one that a signal ended, that with a minus sign; -1 if
-// there is none but the attempt failed.
+// status is the exit status of an attempt in DAGMan's terms: the signal that ended it, with a minus sign; -1 if it
+// failed without an exit status.
 func (o *Outcome) status() int {
 	if o.Signal == "" {
 		if o.Exit == 0 && o.Status != Done {
@@ -187,47 +266,4 @@ func (o *Outcome) status() int {
 		return -n
 	}
 	return -1
-}
-
-// undefer asks for the scripts again whose time has come.
-func undefer(c *control, now Msec) {
-	c.scripts.deferred = slices.DeleteFunc(c.scripts.deferred, func(d deferral) bool {
-		if d.at > now {
-			return false
-		}
-		if u := c.unit(d.unit); u.later {
-			u.asked, u.later = false, false
-			c.scripts.add(d.unit, u)
-		}
-		return true
-	})
-}
-
-// callOf says what a script of a unit is told, in DAGMan's terms: how often the unit was tried, what its job and
-// its PRE script returned, and how the whole goes (0 well, 2 with failures, 3 aborted).
-func callOf(c *control, number int32, u *unit) Call {
-	call := Call{Unit: number, Post: u.stage == stagePost,
-		Try: triesOf(c, number), Round: c.scripts.rounds[number], Retries: c.plan.scope.retries(number),
-		Return: u.exit, PreReturn: u.pre, Job: u.seq, FailedCount: len(c.attempts.tally.failed) + len(c.broken)}
-	if int(number) < len(c.plan.Tasks) {
-		call.Attempt = c.attempts.tasks[number].attempt
-	}
-	if c.plan.scope.rules(number).Pre == nil {
-		call.PreReturn = -1
-	}
-	switch {
-	case c.scopes[0].abort != nil:
-		call.Status = 3
-	case call.FailedCount > 0:
-		call.Status = 2
-	}
-	return call
-}
-
-// triesOf returns how often a unit failed, retries how often it may be tried again.
-func triesOf(c *control, number int32) int32 {
-	if c.plan.scope.isTask(number) {
-		return c.attempts.tasks[number].failures
-	}
-	return c.scopes[int(number)-len(c.plan.Tasks)+1].tries
 }

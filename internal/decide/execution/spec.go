@@ -22,10 +22,10 @@ type Spec struct {
 	Subs   []SubSpec // an inner one follows the one that it is in
 	Limits []int     // :: category - 1 → how many of its members may run at a time
 	Open   bool      // it begins without tasks and Graph, and tasks are added: see Addition
-	Losses int       // a task fails that ran on so many workers when they were lost; 0: none does
+	Losses int       // a task fails after the loss of this many workers that it ran on; 0: never
 }
 
-// A TaskSpec is what one task asks of a worker.
+// A TaskSpec describes one task: its needs, and when it may run.
 type TaskSpec struct {
 	ID        string
 	CPUs      int
@@ -36,25 +36,26 @@ type TaskSpec struct {
 	Usual     bool          // Estimate is the run's default: the task gives none
 	Retries   int           // how often it may fail and be tried again
 	Once      bool          // it is not begun again if its worker is lost, or has to leave
-	Done      bool          // before this execution began: it never runs, and what its parents do does not matter
-	Rules     *Rules        // nil: nothing more is said
+	Done      bool          // before this execution began: it never runs, whatever becomes of its parents
+	Rules     *Rules        // nil: none
 }
 
-// Needs returns what the task asks of a worker beside time.
+// Needs returns the resources that the task needs of a worker.
 func (t *TaskSpec) Needs() corral.Resources {
 	return corral.Resources{CPUs: t.CPUs, MemoryMiB: t.MemoryMiB, GPUs: t.GPUs, DiskMiB: t.DiskMiB}
 }
 
-// A need is what a job asks of a worker.
+// A need is the resources and the time that a job needs of a worker.
 type need struct {
 	of   corral.Resources
 	time time.Duration
 }
 
-// and returns what a job needs that is this one and then another: the most of each resource, and the time of both.
+// and returns the need of a job that consists of this one and then another: the maximum of each resource, and the sum
+// of the times.
 func (n need) and(m need) need { return need{n.of.Most(m.of), n.time + m.time} }
 
-// A plan is a Spec and what follows from it.
+// A plan is a Spec and the values derived from it.
 type plan struct {
 	Spec
 	rank  []time.Duration // :: task → its upward rank: the longest way from its start to the end of the workflow
@@ -67,8 +68,8 @@ type plan struct {
 	inner     bool    // some task waits for one of its own cluster
 }
 
-// newPlan works out what never changes during a run: ranks, and which tasks are released together. Without clustering
-// each task is a cluster of its own, so that there is one rule for both.
+// newPlan derives the values that never change during a run: ranks, and which tasks are released together. Without
+// clustering each task is a cluster of its own, so that there is one rule for both.
 func newPlan(s Spec) *plan {
 	n := len(s.Tasks)
 	if s.Open {
@@ -85,7 +86,7 @@ func newPlan(s Spec) *plan {
 	p.rank = s.Graph.UpwardRanks(estimates)
 	scoping, err := newScoping(&p.Spec)
 	if err != nil {
-		panic(err) // the caller's defect, who did not Check the spec
+		panic(err) // the caller did not Check the spec
 	}
 	p.scope = scoping
 	if s.Clusters != nil {
@@ -119,7 +120,7 @@ func emptyGraph() *dag.Graph {
 	return g
 }
 
-// Jobs says which tasks share a job, as long as workers have the time for it: numbers from 1 of the jobs of several
+// Jobs returns which tasks share a job, as long as workers have the time for it: numbers from 1 of the jobs of several
 // tasks, 0 for a task that is a job alone or was done before; and how many jobs there are of both.
 func (s Spec) Jobs() (of []int, n int) {
 	p := newPlan(s)
@@ -140,8 +141,8 @@ func (s Spec) Jobs() (of []int, n int) {
 	return of, n
 }
 
-// withoutParentsOfDone returns the graph in which tasks that were done before wait for nothing: somebody may have said
-// so of a task whose parents have still to run.
+// withoutParentsOfDone returns the graph in which tasks that were done before wait for nothing: the user may have
+// marked a task as done whose parents have still to run.
 func (s *Spec) withoutParentsOfDone() *dag.Graph {
 	waits := func(i int) bool { return s.Tasks[i].Done && len(s.Graph.Parents(i)) > 0 }
 	none := true
@@ -180,7 +181,7 @@ func (p *plan) cluster(tasks ...int) {
 // clustered reports whether any job is of several tasks.
 func (p *plan) clustered() bool { return len(p.start)-1 < len(p.Tasks) }
 
-// tasksOf returns the tasks of a cluster. The slice has no room behind it, so that whoever appends to it copies.
+// tasksOf returns the tasks of a cluster. The slice has no room behind it, so that append copies it.
 func (p *plan) tasksOf(cluster int) []int32 {
 	from, to := p.start[cluster], p.start[cluster+1]
 	return p.members[from:to:to]
@@ -191,15 +192,15 @@ func (p *plan) leaves(tasks []int32) bool {
 	return !slices.ContainsFunc(tasks, func(i int32) bool { return len(p.Graph.Children(int(i))) > 0 })
 }
 
-// A kind is what tasks have in common that may share a job, which is treated as one.
+// A kind is the properties that tasks must have in common to share a job.
 type kind struct {
 	priority, category int
 	scope              int32
 }
 
-// joining returns how many of the tasks, from the first on, the rules let be one job: nothing is done before or after
-// one of them, and what is said of one is said of all. Where there are subworkflows or final tasks none of them waits
-// for another.
+// joining returns how many of the tasks, from the first on, may be one job by the rules: none of them has a script or
+// is final, and they have the same priority, category and scope. Where there are subworkflows or final tasks none of
+// them waits for another.
 func (p *plan) joining(tasks []int) int {
 	alone := func(i int) bool {
 		r := p.scope.rules(int32(i))
@@ -222,8 +223,8 @@ func (p *plan) kindOf(i int) kind {
 	return kind{priority: r.Priority, category: r.Category, scope: p.scope.around(int32(i))}
 }
 
-// urgency says how urgent a job of these tasks is: by their priority, which they share, then by the most urgent one's
-// rank, then by the first one's place in the workflow.
+// urgency returns how urgent a job of these tasks is: by their priority, which they share, then by the most urgent
+// one's rank, then by the first one's place in the workflow.
 func (p *plan) urgency(tasks []int32) urgency {
 	return urgency{p.scope.rules(tasks[0]).Priority, p.highest(tasks), tasks[0]}
 }
@@ -244,12 +245,12 @@ type urgency struct {
 	place    int32
 }
 
-// level orders what is most urgent first, whatever its place.
+// level orders the most urgent first, without regard to places.
 func (u urgency) level(v urgency) int {
 	return cmp.Or(cmp.Compare(v.priority, u.priority), cmp.Compare(v.rank, u.rank))
 }
 
-// compare orders what is most urgent first.
+// compare orders the most urgent first.
 func (u urgency) compare(v urgency) int {
 	return cmp.Or(u.level(v), cmp.Compare(u.place, v.place))
 }

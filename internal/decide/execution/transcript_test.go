@@ -293,7 +293,7 @@ func (r *transcript) add(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// byLevel puts tasks of a level that need the same into so many jobs.
+// byLevel puts tasks of a level that need the same into the given number of jobs.
 func byLevel(s execution.Spec, groups int) [][]int {
 	kinds := make([]int, len(s.Tasks))
 	for i, t := range s.Tasks {

@@ -6,11 +6,10 @@ import (
 	"slices"
 
 	"github.com/corral-pilot/corral"
-	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Transfers says what the way of the files of a run took, by the site of the worker, in the order of their names; site
-// returns "" for a worker of which that is not known. Where no file travelled nothing is said.
+// Transfers returns the time that the files of a run were on their way, by the site of the worker, in the order of
+// their names; site returns "" for a worker whose site is not known. Sites where no file travelled are left out.
 func Transfers(x *Execution, site func(worker string) string) (all []corral.SiteTransfer) {
 	by := map[string][]Way{} // :: site → of each job; In is all the time that it took
 	for c := range len(x.plan.start) - 1 {
@@ -30,9 +29,9 @@ func Transfers(x *Execution, site func(worker string) string) (all []corral.Site
 // were not all done by one worker.
 func wayOfJob(x *Execution, members []int32) (sum Way, worker int32, ok bool) {
 	for k, i := range members {
-		way, travelled := x.attempts.ways[i]
-		t := &x.attempts.tasks[i]
-		if x.frontier.state(i) != dag.Done || k > 0 && t.worker != worker {
+		way, travelled := x.tally.ways[i]
+		t := x.units.at(int32(i))
+		if x.units.state(i) != StateDone || k > 0 && t.worker != worker {
 			return sum, worker, false
 		}
 		worker, ok = t.worker, ok || travelled
@@ -41,7 +40,7 @@ func wayOfJob(x *Execution, members []int32) (sum Way, worker int32, ok bool) {
 	return sum, worker, ok
 }
 
-// transferOf says what the ways of a site's jobs come to.
+// transferOf sums up the ways of a site's jobs.
 func transferOf(site string, ways []Way) corral.SiteTransfer {
 	t := corral.SiteTransfer{Site: site, Jobs: len(ways)}
 	var took Msec
@@ -54,15 +53,15 @@ func transferOf(site string, ways []Way) corral.SiteTransfer {
 	return t
 }
 
-// worthBytes is from how many bytes of a job on their way is taken for that of bytes, where jobs are too much alike to
-// tell: to send fewer takes hardly longer than to send none.
+// worthBytes is the number of bytes of a job from which its transfers are taken for bandwidth, where jobs are too
+// similar to tell latency from bandwidth: to send fewer bytes takes hardly longer than to send none.
 const worthBytes = 1 << 20
 
 // line returns the latency, in milliseconds, and the bandwidth, in bytes a second, of ways that take latency + bytes ÷
-// bandwidth. The small half of them tells the latency, and the largest, which have half of the bytes, the bandwidth: it
-// is their bytes over their time, so that what is expected of all bytes together is what they took. Each estimate is
-// the better for the other, so they are made in turn. Where the small ones are not small the two cannot be told apart:
-// then all is bandwidth from worthBytes on, and below that all is latency.
+// bandwidth. The smaller half of them gives the latency, and the largest, which have half of the bytes, give the
+// bandwidth: their bytes over their time, so that the estimate for all bytes together is exact. Each estimate improves
+// the other, so they are made in turn. Where the small ones are not small the two cannot be told apart: then all is
+// bandwidth from worthBytes on, and below that all is latency.
 func line(ways []Way) (latency, bandwidth float64) {
 	slices.SortStableFunc(ways, func(a, b Way) int { return cmp.Compare(a.Bytes, b.Bytes) })
 	var bytes, took float64
@@ -94,7 +93,8 @@ func line(ways []Way) (latency, bandwidth float64) {
 	return latency, 1e3 * bandwidth
 }
 
-// trimmed is the mean of the middle 90 % of what ways take beside their bytes, at so many milliseconds a byte.
+// trimmed is the mean of the middle 90 % of the times that ways take without their bytes, at the given milliseconds per
+// byte.
 func trimmed(ways []Way, each float64) float64 {
 	rest := make([]float64, len(ways))
 	for i, w := range ways {

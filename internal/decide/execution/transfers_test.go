@@ -65,7 +65,7 @@ func TestFilesAreNoHop(t *testing.T) {
 	}
 }
 
-// TestTransfersBySite: each site's ways are its own; where the site is not known, or no file travels, nothing is said.
+// TestTransfersBySite: each site's ways are its own; where the site is not known, or no file travels, nothing is reported.
 func TestTransfersBySite(t *testing.T) {
 	t.Parallel()
 	ways := make([]execution.Travel, 24)
@@ -119,7 +119,7 @@ func TestTransfersTellLatencyFromBandwidth(t *testing.T) {
 	}
 }
 
-// TestWaysOfHostileWorkers: what a worker tells of the way of files may be nonsense, of which sums are taken.
+// TestWaysOfHostileWorkers: the transfers that a worker reports may be nonsense, of which sums are taken.
 func TestWaysOfHostileWorkers(t *testing.T) {
 	t.Parallel()
 	o := execution.ToOutcome(execution.Result{Travel: execution.Travel{In: -time.Hour, Out: -1, Bytes: -1}})

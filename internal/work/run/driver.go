@@ -73,7 +73,7 @@ func (d *driver) open(ctx context.Context) error {
 	}
 	d.state, d.sink = state, newSink(d.lg, journal)
 	d.scripts = newScripter(ctx, state.plan, d.sink)
-	d.progress.tab.heard = execution.Heard(state.x)
+	d.progress.tab.heard = execution.LastRecord(state.x)
 	d.watch.Patience = time.Duration(row.Options.Stall)
 	if state.plan.grown != nil && !execution.Takes(state.x) {
 		d.progress.notes.close(row.ID)

@@ -95,7 +95,7 @@ func (p *progress) cancelled(ctx context.Context) {
 func (p *progress) end(
 	ctx context.Context, move corral.RunMove, reason string, x *execution.Execution, report *corral.RunReport,
 ) error {
-	tasks, spent := x.Counts(), execution.SpentOf(x, time.Now())
+	tasks, hours := x.Counts(), execution.WorkerHours(x, time.Now())
 	return p.db.Write(ctx, actor, func(tx *store.Tx) error {
 		if _, err := tx.MoveRun(p.row.ID, move, reason); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (p *progress) end(
 		if _, err := tx.SetRun(p.row.ID, tasks, report); err != nil {
 			return err
 		}
-		_, err := p.tab.write(tx, p.row.ID, spent)
+		_, err := p.tab.write(tx, p.row.ID, hours)
 		return err
 	})
 }

@@ -57,7 +57,7 @@ func (s *state) dropDone(before time.Time) {
 // doneBefore reports whether all tasks of a group were done by an instant.
 func (s *state) doneBefore(g *group, before time.Time) bool {
 	for i := g.first; i < g.first+g.count; i++ {
-		state, since, over := execution.Past(s.x, i)
+		state, since, over := execution.Over(s.x, i)
 		if !over || state != corral.TaskDone || since.After(before) {
 			return false
 		}

@@ -39,7 +39,7 @@ func (p *progress) account(ctx context.Context, now time.Time, x *execution.Exec
 	}
 	var rows map[store.UsageKey]store.Taken
 	err := p.db.Write(ctx, actor, func(tx *store.Tx) (err error) {
-		rows, err = p.tab.write(tx, p.row.ID, execution.SpentOf(x, until))
+		rows, err = p.tab.write(tx, p.row.ID, execution.WorkerHours(x, until))
 		return err
 	})
 	if err != nil {
@@ -51,8 +51,10 @@ func (p *progress) account(ctx context.Context, now time.Time, x *execution.Exec
 
 // write stores the rows that differ from those that are kept, and returns all of them: those that the store has once
 // the transaction is committed.
-func (t *tab) write(tx *store.Tx, run corral.RunID, spent []execution.Spent) (map[store.UsageKey]store.Taken, error) {
-	rows, err := t.rows(tx, spent)
+func (t *tab) write(
+	tx *store.Tx, run corral.RunID, hours []execution.WorkerHour,
+) (map[store.UsageKey]store.Taken, error) {
+	rows, err := t.rows(tx, hours)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +75,12 @@ func (t *tab) write(tx *store.Tx, run corral.RunID, spent []execution.Spent) (ma
 }
 
 // rows adds the workers of each attempt up. A worker's name begins with the tag of its attempt.
-func (t *tab) rows(tx *store.Tx, spent []execution.Spent) (map[store.UsageKey]store.Taken, error) {
+func (t *tab) rows(tx *store.Tx, hours []execution.WorkerHour) (map[store.UsageKey]store.Taken, error) {
 	if t.attempts == nil {
 		t.attempts = map[string]corral.JobID{}
 	}
 	rows := map[store.UsageKey]store.Taken{}
-	for _, s := range spent {
+	for _, s := range hours {
 		tag, _, _ := strings.Cut(s.Worker, "/")
 		id, known := t.attempts[tag]
 		if !known {

@@ -73,7 +73,7 @@ func TaskPage(ctx context.Context, m *Manager, id corral.RunID, c Choice) (
 ) {
 	err = lookThrough(ctx, m, id, func(s *state) {
 		tasks, next = c.page(len(s.plan.flow.Tasks), func(i int) *api.Task {
-			if state, since, over := execution.Past(s.x, i); over && !c.wants(state, since) {
+			if state, since, over := execution.Over(s.x, i); over && !c.wants(state, since) {
 				return nil
 			}
 			info := s.x.Task(i)

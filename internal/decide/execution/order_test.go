@@ -15,8 +15,8 @@ func TestParkedForgets(t *testing.T) {
 		x.Apply(Record{Added: &Addition{First: 3 * k, Count: 3, Needs: corral.Resources{CPUs: 1}, Estimate: 1000, AtOnce: 2}})
 	}
 	jobs := x.Release(now, Offer{})
-	if len(jobs) != 100 || len(x.control.parked.categories) != 50 {
-		t.Fatalf("%d jobs of 50 arrays, %d of which have more", len(jobs), len(x.control.parked.categories))
+	if len(jobs) != 100 || len(x.order.categories) != 50 {
+		t.Fatalf("%d jobs of 50 arrays, %d of which have more", len(jobs), len(x.order.categories))
 	}
 	for n := 0; len(jobs) > 0; n++ {
 		j := jobs[0]
@@ -25,7 +25,7 @@ func TestParkedForgets(t *testing.T) {
 		x.Apply(Record{Finished: &Outcome{Seq: j.Seq, Task: part.Task, Attempt: part.Attempt, Status: Done, Worker: "w"}})
 		jobs = append(jobs[1:], x.Release(now, Offer{})...)
 	}
-	if c := x.Counts(); c.Done != 150 || len(x.control.parked.categories)+len(x.control.parked.agendas) != 0 {
-		t.Errorf("%+v, and the arrays %v are looked at", c, x.control.parked.categories)
+	if c := x.Counts(); c.Done != 150 || len(x.order.categories)+len(x.order.agendas) != 0 {
+		t.Errorf("%+v, and the arrays %v are looked at", c, x.order.categories)
 	}
 }

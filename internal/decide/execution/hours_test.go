@@ -40,62 +40,62 @@ func ended(from, to int, seq int64, worker string, task, attempt int32, how exec
 		Status: how, Worker: worker, Started: after(from), Ended: after(to)}}
 }
 
-// What counts is used, what ran again is lost, and both are in the hours in which they were.
+// Attempts that count are used time, attempts that were repeated are lost time, each in the hours in which they ran.
 func TestSpent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		now     int
 		records []execution.Record
-		want    []execution.Spent
+		want    []execution.WorkerHour
 	}{
 		{"done, over the end of an hour", 100, []execution.Record{
 			assigned(50, 1, "w", 0, 1), ended(50, 70, 1, "w", 0, 1, execution.Done),
-		}, []execution.Spent{{"w", hourAt, 20 * minute, 0}, {"w", hourAt + 1, 20 * minute, 0}}},
+		}, []execution.WorkerHour{{"w", hourAt, 20 * minute, 0}, {"w", hourAt + 1, 20 * minute, 0}}},
 		{"failed, then done", 100, []execution.Record{
 			assigned(0, 1, "w", 0, 1), ended(0, 10, 1, "w", 0, 1, execution.Failed),
 			assigned(20, 2, "v", 0, 2), ended(20, 25, 2, "v", 0, 2, execution.Done),
-		}, []execution.Spent{{"w", hourAt, 0, 20 * minute}, {"v", hourAt, 10 * minute, 0}}},
+		}, []execution.WorkerHour{{"w", hourAt, 0, 20 * minute}, {"v", hourAt, 10 * minute, 0}}},
 		{"failed for good", 100, []execution.Record{
 			assigned(0, 1, "w", 0, 1), ended(0, 10, 1, "w", 0, 1, execution.Failed),
 			assigned(20, 2, "w", 0, 2), ended(20, 25, 2, "w", 0, 2, execution.Failed),
-		}, []execution.Spent{{"w", hourAt, 10 * minute, 20 * minute}}},
+		}, []execution.WorkerHour{{"w", hourAt, 10 * minute, 20 * minute}}},
 		{"failed for good, and resumed", 100, []execution.Record{
 			assigned(0, 1, "w", 0, 1), ended(0, 10, 1, "w", 0, 1, execution.Failed),
 			assigned(20, 2, "w", 0, 2), ended(20, 25, 2, "w", 0, 2, execution.Failed),
 			{At: after(30), Resumed: true},
-		}, []execution.Spent{{"w", hourAt, 0, 30 * minute}}},
+		}, []execution.WorkerHour{{"w", hourAt, 0, 30 * minute}}},
 		{"cut off", 100, []execution.Record{
 			assigned(0, 1, "w", 1, 1), ended(0, 10, 1, "w", 1, 1, execution.Cut),
-		}, []execution.Spent{{"w", hourAt, 0, 10 * minute}}},
+		}, []execution.WorkerHour{{"w", hourAt, 0, 10 * minute}}},
 		{"gone with its worker", 100, []execution.Record{
 			{At: after(0), Met: &execution.Meeting{Worker: "w", CPUs: 1}},
 			assigned(0, 1, "w", 1, 1),
 			{At: after(30), Returned: &execution.Giveback{Seqs: []int64{1}, Started: true, Until: after(20)}},
-		}, []execution.Spent{{"w", hourAt, 0, 20 * minute}}},
+		}, []execution.WorkerHour{{"w", hourAt, 0, 20 * minute}}},
 		{"never begun", 100, []execution.Record{
 			assigned(0, 1, "w", 1, 1),
 			{At: after(30), Returned: &execution.Giveback{Seqs: []int64{1}}},
-		}, []execution.Spent{}},
+		}, []execution.WorkerHour{}},
 		{"running", 40, []execution.Record{
 			{At: after(0), Met: &execution.Meeting{Worker: "w", CPUs: 2}},
 			assigned(10, 1, "w", 0, 1),
-		}, []execution.Spent{{"w", hourAt, 60 * minute, 0}}},
+		}, []execution.WorkerHour{{"w", hourAt, 60 * minute, 0}}},
 		{"more is there than runs", 40, []execution.Record{
 			{At: after(0), Met: &execution.Meeting{Worker: "w", CPUs: 2}},
 			assigned(10, 1, "w", 0, 1), assigned(11, 2, "w", 1, 1),
-		}, []execution.Spent{{"w", hourAt, 60 * minute, 0}}},
+		}, []execution.WorkerHour{{"w", hourAt, 60 * minute, 0}}},
 		{"a worker that lies", 100, []execution.Record{
 			assigned(0, 1, "w", 1, 1),
 			{At: after(1), Finished: &execution.Outcome{Seq: 1, Task: 1, Attempt: 1, Status: execution.Done, Worker: "w",
 				Started: 1 << 62, Ended: -1 << 62}},
-		}, []execution.Spent{}},
+		}, []execution.WorkerHour{}},
 	} {
 		x := execution.New(flat(t, 2, 1))
 		for _, r := range tt.records {
 			x.Apply(r)
 		}
-		if diff := cmp.Diff(tt.want, execution.SpentOf(x, after(tt.now).Time())); diff != "" {
+		if diff := cmp.Diff(tt.want, execution.WorkerHours(x, after(tt.now).Time())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -139,8 +139,8 @@ func TestSpentSurvivesCrashes(t *testing.T) {
 			again.Apply(r)
 		}
 		now := after(minutes + 1).Time()
-		got := execution.SpentOf(x, now)
-		if diff := cmp.Diff(execution.SpentOf(again, now), got); diff != "" {
+		got := execution.WorkerHours(x, now)
+		if diff := cmp.Diff(execution.WorkerHours(again, now), got); diff != "" {
 			t.Fatalf("with crashes (-without +with):\n%s", diff)
 		}
 		for _, s := range got {
@@ -148,7 +148,7 @@ func TestSpentSurvivesCrashes(t *testing.T) {
 				t.Fatalf("negative: %+v", s)
 			}
 		}
-		if diff := cmp.Diff(got, execution.SpentOf(x, now)); diff != "" {
+		if diff := cmp.Diff(got, execution.WorkerHours(x, now)); diff != "" {
 			t.Fatalf("asked twice (-first +second):\n%s", diff)
 		}
 	})
@@ -161,7 +161,7 @@ func TestSpentIsBounded(t *testing.T) {
 	x.Apply(assigned(0, 1, "w", 0, 1))
 	x.Apply(execution.Record{At: after(1), Finished: &execution.Outcome{Seq: 1, Status: execution.Done, Attempt: 1, Worker: "w",
 		Started: 1, Ended: 1<<63 - 1}})
-	if got := execution.SpentOf(x, after(1).Time()); len(got) > 366*24+1 {
+	if got := execution.WorkerHours(x, after(1).Time()); len(got) > 366*24+1 {
 		t.Errorf("%d hours, want a year's at most", len(got))
 	}
 }

@@ -22,13 +22,13 @@ type opened struct {
 	tasks   []openTask
 }
 
-// An openTask is what is known of a task: what it still waits for, and what it did.
+// An openTask is a task as the test knows it: what it still waits for, and what it did.
 type openTask struct {
 	pending []execution.Wait
 	over    string // "", done, failed, skipped
 	begun   bool   // ever
 	once    bool
-	ending  bool         // it was cancelled, and its worker has not told of its end
+	ending  bool         // it was cancelled, and its worker has not reported its end
 	started map[int]bool // attempts
 }
 

@@ -2,14 +2,13 @@ package execution
 
 import (
 	"time"
-
-	"github.com/corral-pilot/corral/workflow/dag"
 )
 
-// Ends says when the execution is expected to be over on so many cpus, at now; ok is false while nobody can say, for no
-// task is done, there are no cpus, or what is left has run for longer than was estimated. What is left takes as long as
-// its longest chain, or as its work spread over the cpus, whichever is longer: by the tasks' estimates, and as much
-// longer or shorter as the tasks that are done took. It looks at every task: it is for once in a while.
+// Ends returns when the execution is expected to be over on the given number of cpus; ok is false as long as that
+// cannot be estimated, because no task is done, there are no cpus, or the remaining tasks have outlived their
+// estimates. The remaining tasks take as long as their longest chain, or as their work spread over the cpus, whichever
+// is longer: by their estimates, corrected by the pace of the tasks that are done. It looks at every task, so call it
+// rarely.
 func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 	pace := paceOf(x)
 	if pace == 0 || cpus <= 0 {
@@ -17,8 +16,8 @@ func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 	}
 	behind := behindOf(x, now, pace)
 	var work, chain float64 // seconds: cpu time of many long tasks is more than a Duration holds
-	for i := range x.attempts.tasks {
-		if x.frontier.state(int32(i)) < dag.Done {
+	for i := range x.units.tasks {
+		if !x.units.state(int32(i)).over() {
 			t := &x.plan.Tasks[i]
 			ran := min(behind[int32(i)], t.Estimate)
 			work += float64(max(1, t.CPUs)) * (t.Estimate - ran).Seconds()
@@ -26,18 +25,18 @@ func (x *Execution) Ends(now time.Time, cpus int) (end time.Time, ok bool) {
 		}
 	}
 	left := max(chain, work/float64(cpus)) * pace
-	if left <= 0 || left > mostTime.Seconds() { // what runs has outlived its estimate; or nobody waits for that
+	if left <= 0 || left > mostTime.Seconds() { // the tasks have outlived their estimates, or will take for years
 		return time.Time{}, false
 	}
 	return now.Add(time.Duration(left * float64(time.Second))), true
 }
 
-// paceOf is how long the tasks that are done took by their estimates; 0: none is done.
+// paceOf returns the time that the tasks took that are done, divided by their estimates; 0: none is done.
 func paceOf(x *Execution) float64 {
 	var estimated, took time.Duration
-	for i := range x.attempts.tasks {
-		t := &x.attempts.tasks[i]
-		if t.started != 0 && x.frontier.state(int32(i)) == dag.Done {
+	for i := range x.units.tasks {
+		t := x.units.at(int32(i))
+		if t.started != 0 && x.units.state(int32(i)) == StateDone {
 			estimated += x.plan.Tasks[i].Estimate
 			took += max(time.Millisecond, t.ended.sub(t.started))
 		}
@@ -48,12 +47,12 @@ func paceOf(x *Execution) float64 {
 	return float64(took) / float64(estimated)
 }
 
-// behindOf is how much of their estimates the tasks have behind them that run at now, as far as is known. A worker that
-// has more jobs than it has cpus for may have begun the last of them no earlier than another one ended.
+// behindOf returns which part of their estimates the tasks have behind them that run at now, as far as is known. A
+// worker that has more jobs than it has cpus for may have begun the last of them no earlier than another one ended.
 func behindOf(x *Execution, now time.Time, pace float64) map[int32]time.Duration {
-	var held []*entry
+	var held []*job
 	wanted := make(map[int32]int) // :: worker → cpus
-	for _, e := range x.book.entries {
+	for _, e := range x.jobs.bySeq {
 		if e.worker != 0 {
 			held = append(held, e)
 			wanted[e.worker] += e.need.of.CPUs
@@ -67,7 +66,7 @@ func behindOf(x *Execution, now time.Time, pace float64) map[int32]time.Duration
 		if w := &x.roster.workers[e.worker]; wanted[e.worker] > w.cpus {
 			since = max(since, w.ended)
 		}
-		behind[x.book.remaining(e)[0]] = time.Duration(float64(max(0, at.sub(since))) / pace)
+		behind[x.jobs.remaining(e)[0]] = time.Duration(float64(max(0, at.sub(since))) / pace)
 	}
 	return behind
 }

@@ -1,0 +1,236 @@
+package execution
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/corral-pilot/corral"
+)
+
+// An open execution begins without tasks, and gets them by Additions. Each Addition is in a Record, so that a replay
+// gives the same execution. The execution is over when it is closed and its tasks are over.
+
+// An Addition adds tasks that are alike: Count of them, from index First on. Journals outlive versions
+// of corrald: the JSON names stay.
+type Addition struct {
+	First    int32            `json:"i"`
+	Count    int32            `json:"n"`
+	Needs    corral.Resources `json:"r"`
+	Estimate Msec             `json:"e"`
+	Retries  int              `json:"t,omitempty"`
+	Once     bool             `json:"once,omitempty"`
+	Priority int              `json:"p,omitempty"`
+	AtOnce   int              `json:"m,omitempty"` // how many of them may run at a time; 0: any number
+	After    []Wait           `json:"a,omitempty"` // what all of them wait for
+	Unless   []int            `json:"u,omitempty"` // exit statuses after which a task is not retried
+	Body     json.RawMessage  `json:"b,omitempty"` // their commands, on which no decision depends
+}
+
+// A Wait is for an event in the life of a task.
+type Wait struct {
+	Task int32 `json:"i"`
+	When When  `json:"w"`
+}
+
+// A When names the event. A task that is cancelled before it begins, or never can begin, counts as started, ended and
+// failed.
+type When string
+
+const (
+	Started   When = "started"
+	Ended     When = "ended"
+	Succeeded When = "succeeded"
+	Unsuccess When = "failed"
+)
+
+// whens lists all of them: a gate may wait for several events of one task.
+var whens = []When{Started, Ended, Succeeded, Unsuccess}
+
+// Takes reports whether tasks may be added.
+func Takes(x *Execution) bool { return x.plan.Open && !x.additions.closed }
+
+// Size returns the number of tasks.
+func Size(x *Execution) int { return len(x.plan.Tasks) }
+
+// additions holds the state of an open execution, apart from its tasks.
+type additions struct {
+	closed bool
+	lives  []life            // by task
+	wanted map[int32][]*gate // :: task → the gates that wait for an event of it
+	news   []int32           // tasks that have begun or ended since gates were last notified
+}
+
+// close ends the additions.
+func (as *additions) close() { as.closed = true }
+
+// A life holds the instants at which the state of a task changed that was added. They are those of the records, so that
+// they are known of tasks that were cancelled or lost, too.
+type life struct {
+	gate               *gate // nil: it waits for nothing
+	added, begun, over Msec  // begun: when a worker was given it last
+}
+
+// add adds tasks. A record that does not follow those before it is repeated, or damaged: it adds nothing.
+func (x *Execution) add(a *Addition) {
+	first := int32(len(x.plan.Tasks))
+	if !Takes(x) || a.First != first || a.Count < 1 || a.Count > MostTasks-first {
+		return
+	}
+	rules := &Rules{Priority: a.Priority, UnlessExit: a.Unless}
+	if a.AtOnce > 0 {
+		rules.Category = x.plan.addLimit(a.AtOnce)
+		x.jobs.addCategory()
+	}
+	for i := first; i < first+a.Count; i++ {
+		x.plan.add(TaskSpec{
+			ID: TaskID(int(i)), CPUs: a.Needs.CPUs, MemoryMiB: a.Needs.MemoryMiB, GPUs: a.Needs.GPUs,
+			DiskMiB: a.Needs.DiskMiB, Estimate: max(1, a.Estimate).sub(0), Retries: a.Retries, Once: a.Once,
+			Rules: rules,
+		})
+		x.units.add()
+		x.frontier.addCluster()
+	}
+	x.plan.Graph.Grow(int(a.Count))
+	x.scopes.at(0).join(a.Count)
+	x.addGate(a)
+	for i := first; i < first+a.Count; i++ {
+		x.place(i)
+	}
+}
+
+// MostTasks is how many tasks an open execution has at most.
+const MostTasks = 999_999
+
+// TaskID is the id of a task of an open execution: its number, which counts from 1.
+func TaskID(index int) string { return strconv.Itoa(index + 1) }
+
+// add adds a task, which is a cluster of its own.
+func (p *plan) add(t TaskSpec) {
+	i := int32(len(p.Tasks))
+	p.Tasks, p.rank = append(p.Tasks, t), append(p.rank, t.Estimate)
+	p.members = append(p.members, i)
+	p.clusterOf = append(p.clusterOf, int32(len(p.start)-1))
+	p.start = append(p.start, int32(len(p.members)))
+}
+
+// addLimit adds a category with a limit, and returns its number in Rules.
+func (p *plan) addLimit(atOnce int) int {
+	p.Limits = append(p.Limits, atOnce)
+	return len(p.Limits)
+}
+
+// began records that a worker was given a task.
+func (as *additions) began(i int32, at Msec) {
+	as.lives[i].begun = at
+	as.announce(i)
+}
+
+// ended records that a task is done, failed or skipped.
+func (as *additions) ended(i int32, at Msec) {
+	as.lives[i].over = at
+	as.announce(i)
+}
+
+// reopened records that a task is not over any more.
+func (as *additions) reopened(i int32) { as.lives[i].over = 0 }
+
+// announce notifies the gates that wait for a task, once the record has been applied.
+func (as *additions) announce(i int32) {
+	if len(as.wanted[i]) > 0 {
+		as.news = append(as.news, i)
+	}
+}
+
+// loseForGood ends a task that is begun only once, and whose worker was lost or had to leave.
+func (x *Execution) loseForGood(i int32, reason string, at Msec) {
+	x.units.attribute(i, LostWorker)
+	why := "it is not begun twice: " + reason
+	x.conclude(verdict{at: at, unit: i, status: -1, forever: true, why: why})
+}
+
+// reopenAll lets all tasks run again that are not done.
+func (x *Execution) reopenAll() {
+	if !x.plan.Open {
+		x.reopen(0, 0)
+		return
+	}
+	var all []int32
+	for i := range int32(len(x.plan.Tasks)) {
+		if s := x.units.state(i); s == StateFailed || s == StateSkipped {
+			all = append(all, i)
+		}
+	}
+	x.retryAdded(all)
+}
+
+// retryAdded reopens tasks that are over, however they ended. A task whose gate is closed waits again; a task that
+// waits in vain remains unchanged.
+func (x *Execution) retryAdded(tasks []int32) {
+	for _, i := range tasks {
+		if !x.units.has(i) || !x.units.state(i).over() {
+			continue
+		}
+		if _, vain := x.inVain(i, nil); vain {
+			continue
+		}
+		switch x.units.state(i) {
+		case StateFailed:
+			x.scopes.at(0).forgive()
+			x.renew(i)
+		case StateDone:
+			x.renew(i)
+		}
+		x.units.attribute(i, "")
+		x.units.explain(i, "")
+		x.additions.reopened(i)
+		x.units.move(i, onReopen)
+		x.scopes.at(0).join(1)
+		x.place(i)
+	}
+}
+
+// retriableAdded is Retriable in an open execution.
+func retriableAdded(x *Execution, tasks []int) (over []int32, err error) {
+	chosen := make(map[int32]bool, len(tasks))
+	for _, i := range tasks {
+		chosen[int32(i)] = true
+	}
+	for _, i := range tasks {
+		if !x.units.state(int32(i)).over() {
+			if x.units.cancelled(int32(i)) {
+				return nil, refused(x, i, "was cancelled and is just ending; it is tried again once it is over")
+			}
+			continue
+		}
+		if other, vain := x.inVain(int32(i), chosen); vain {
+			return nil, refused(x, i, "waits for task "+x.plan.Tasks[other].ID+
+				", which is over without that; retry that one, too")
+		}
+		over = append(over, int32(i))
+	}
+	return unique(over), nil
+}
+
+// Over returns the state in which a task of an open execution is over, and since when; ok is false for others. It costs
+// next to nothing beside Task: most tasks of a run that lives long are over, and most questions are about the others.
+func Over(x *Execution, index int) (state corral.TaskState, since time.Time, ok bool) {
+	i := int32(index)
+	if !x.plan.Open || !x.units.state(i).over() {
+		return "", time.Time{}, false
+	}
+	return x.units.state(i).task(), x.additions.lives[i].over.Time(), true
+}
+
+// describe adds the instants of a task's life to info.
+func (as *additions) describe(i int32, u *unit, info *TaskInfo) {
+	life := &as.lives[i]
+	info.AddedAt = life.added.Time()
+	if !u.state.over() {
+		return
+	}
+	info.OverAt = life.over.Time()
+	if life.begun > u.ended { // no worker has reported the last attempt
+		info.StartedAt, info.EndedAt = life.begun.Time(), time.Time{}
+	}
+}

@@ -1,0 +1,195 @@
+package execution
+
+import (
+	"slices"
+	"time"
+)
+
+// An attempt number is never used twice, because it names a directory that an attempt of a lost worker may still write
+// into.
+
+// Back-off before a failed task is tried again: the first time at once, since most failures that pass have
+// passed by then; then backoffMin, doubled for each further failure, at most backoffMax.
+const (
+	backoffMin = time.Second
+	backoffMax = time.Minute
+)
+
+func backoff(failures int32) time.Duration {
+	if failures <= 1 {
+		return 0
+	}
+	return min(backoffMin<<min(failures-2, 16), backoffMax)
+}
+
+// current reports whether p is the current attempt of a task.
+func (us *units) current(p Part) bool { return us.has(p.Task) && us.at(p.Task).attempt == p.Attempt }
+
+// nextAttempt gives a task its next attempt number. The time that its last attempt used is lost.
+func (x *Execution) nextAttempt(i int32) {
+	u := x.units.at(i)
+	if u.charged {
+		u.charged = false
+		x.tally.hours.waste(x.stretch(i))
+	}
+	u.attempt = max(u.attempt, x.units.extra(i).floor) + 1
+}
+
+// unbegin takes back the number of the current attempt, which never began.
+func (us *units) unbegin(i int32) { us.at(i).attempt-- }
+
+// need returns what a job of these tasks requires of a worker: they run one after another. A task that was cut is
+// known to need longer than its estimate.
+func (us *units) need(tasks []int32) (n need) {
+	for _, i := range tasks {
+		n = n.and(need{us.plan.Tasks[i].Needs(), us.estimate(i)})
+		n.of.MemoryMiB = max(n.of.MemoryMiB, us.extra(i).memory.to)
+	}
+	return n
+}
+
+// estimate is how long a task is expected to run: as the workflow says, or longer if it was cut after a longer time.
+func (us *units) estimate(i int32) time.Duration {
+	return max(us.plan.Tasks[i].Estimate, us.extra(i).longest)
+}
+
+// A raise is the memory of a task that was killed for exceeding it, in MiB. The zero raise is none.
+type raise struct {
+	from int // the memory that it exceeded
+	to   int // the memory that it gets
+}
+
+// mostMemoryMiB exceeds the memory of any machine, and can still be doubled.
+const mostMemoryMiB = 1 << 40
+
+// raiseMemory gives a task that was killed for its memory twice as much as it had, or used.
+func (us *units) raiseMemory(o *Outcome) {
+	e := us.grant(o.Task)
+	had := max(us.plan.Tasks[o.Task].MemoryMiB, e.memory.to, int(min(max(0, o.RSSKiB)>>10, mostMemoryMiB)))
+	e.memory = raise{had, 2 * min(had, mostMemoryMiB)}
+}
+
+// raised reports whether a task was killed for its memory.
+func (us *units) raised(i int32) bool { return us.extra(i).memory != (raise{}) }
+
+// within limits the need n of a job: a job of one task that was killed for its memory requires no more than the
+// largest worker has, as long as that is more than the task had.
+func (us *units) within(n need, tasks []int32, offer Offer) need {
+	r := us.extra(tasks[0]).memory
+	if r == (raise{}) || len(tasks) > 1 || offer.takes(n) {
+		return n
+	}
+	rest, largest := n, 0
+	rest.of.MemoryMiB = 0
+	for _, c := range offer.Capacities {
+		if c.fits(rest) {
+			largest = max(largest, c.MemoryMiB)
+		}
+	}
+	if largest > r.from && largest < n.of.MemoryMiB {
+		n.of.MemoryMiB = largest
+	}
+	return n
+}
+
+// measure records how the current attempt of a task ended, and the resources that it used.
+func (x *Execution) measure(o *Outcome, worker int32) {
+	i := o.Task
+	u := x.units.at(i)
+	u.started, u.ended, u.cpu, u.rssKiB = o.Started, o.Ended, o.CPU, o.RSSKiB
+	u.read, u.written = o.Read, o.Written
+	u.exit, u.worker = int32(o.Exit), worker
+	x.tally.travel(i, o.Way)
+	x.units.attribute(i, o.Cause)
+	if o.Cause == OverMemory {
+		x.tally.overMemory++
+		x.units.raiseMemory(o)
+	}
+	x.units.addChanged(i, o.Changed)
+	if o.Started != 0 { // it ran
+		x.tally.ran(x.span(i))
+		x.tally.hours.use(x.stretch(i))
+		u.charged = true
+	}
+}
+
+// addChanged records inputs that an attempt at a task has changed.
+func (us *units) addChanged(i int32, inputs []string) {
+	for _, name := range inputs {
+		if e := us.grant(i); !slices.Contains(e.changed, name) {
+			e.changed = append(e.changed, name)
+		}
+	}
+}
+
+// span returns the time in which the last attempt at a task that ended had its worker, including the transfers of its
+// files.
+func (x *Execution) span(i int32) (from, to Msec) {
+	u, way := x.units.at(i), x.tally.ways[i]
+	return u.started - way.In, u.ended + way.Out
+}
+
+// failAttempt counts a failure of a task, and reports whether another attempt follows, and after which wait. Without
+// another one the task has failed for good.
+func (x *Execution) failAttempt(v verdict) (again bool, wait time.Duration) {
+	i := v.unit
+	u := x.units.at(i)
+	u.failures++
+	x.units.explain(i, v.why)
+	if v.forever || int(u.failures) > x.plan.Tasks[i].Retries {
+		if v.unbegun {
+			x.units.unbegin(i)
+		}
+		return false, 0
+	}
+	x.tally.retry(x.units.raised(i))
+	if !v.unbegun {
+		x.nextAttempt(i)
+	}
+	return true, backoff(u.failures)
+}
+
+// cut records that a worker had to kill a task when it left. Such a task is now known to need longer than it ran.
+// Otherwise every later worker would cut it too; so either a worker has the time, or the run can report that none has.
+func (x *Execution) cut(o *Outcome) {
+	ran := o.ran()
+	e := x.units.grant(o.Task)
+	e.longest = max(e.longest, ran+ran/10)
+	x.tally.lost += ran
+	x.tryElsewhere(o.Task, o.Reason)
+}
+
+// tryElsewhere gives a task another attempt that costs no retry.
+func (x *Execution) tryElsewhere(i int32, why string) {
+	x.units.explain(i, why)
+	x.tally.requeued++
+	x.nextAttempt(i)
+}
+
+// renew gives a task that is over all its retries again. A task that was cancelled before its attempt began keeps the
+// number of that attempt.
+func (x *Execution) renew(i int32) {
+	x.units.at(i).failures = 0
+	if x.neverBegan(i) {
+		x.units.uncancel(i)
+		return
+	}
+	x.units.uncancel(i)
+	x.nextAttempt(i)
+}
+
+// neverBegan reports whether the current attempt at a task that is over never began, because the task was cancelled
+// before.
+func (x *Execution) neverBegan(i int32) bool {
+	c := x.units.extra(i).cancel
+	return c.is && !c.begun
+}
+
+// uncancel removes the cancellation of a task, and the count of workers that were lost with it.
+func (us *units) uncancel(i int32) {
+	if us.extra(i) != &noExtra {
+		e := us.grant(i)
+		e.cancel, e.losses = cancel{}, 0
+		us.tidy(i)
+	}
+}

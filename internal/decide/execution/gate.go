@@ -1,0 +1,170 @@
+package execution
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A gate keeps the tasks of one addition from running until every Wait of theirs is met. A Wait that is met is
+// forgotten: a task that ends twice, because it was tried again, is waited for once.
+type gate struct {
+	first, count int32
+	pending      map[Wait]bool
+}
+
+// wants reports whether a gate waits for an event of a task.
+func (g *gate) wants(task int32) bool {
+	return slices.ContainsFunc(whens, func(when When) bool { return g.pending[Wait{task, when}] })
+}
+
+// held reports whether a task waits behind a gate.
+func (as *additions) held(i int32) bool {
+	g := as.lives[i].gate
+	return g != nil && len(g.pending) > 0
+}
+
+// want registers a gate with a task that it waits for. Additions come one after the other, so that a gate which is
+// registered already is the last one.
+func (as *additions) want(g *gate, task int32) {
+	if all := as.wanted[task]; len(all) > 0 && all[len(all)-1] == g {
+		return
+	}
+	if as.wanted == nil {
+		as.wanted = map[int32][]*gate{}
+	}
+	as.wanted[task] = append(as.wanted[task], g)
+}
+
+// addGate makes the gate of an addition, if it has Waits that are not met. If one cannot be met any more, the news of
+// that ends its tasks.
+func (x *Execution) addGate(a *Addition) {
+	g := &gate{first: a.First, count: a.Count, pending: map[Wait]bool{}}
+	for _, w := range a.After {
+		if w.Task < 0 || w.Task >= a.First || x.outcomeOf(w) == waitMet {
+			continue
+		}
+		g.pending[w] = true
+		x.additions.want(g, w.Task)
+		if x.outcomeOf(w) == waitVain {
+			x.additions.announce(w.Task)
+		}
+	}
+	l := life{added: x.now}
+	if len(g.pending) > 0 {
+		l.gate = g
+	}
+	x.additions.admit(l, int(a.Count))
+}
+
+// admit adds the lives of tasks, which are alike.
+func (as *additions) admit(l life, count int) {
+	for range count {
+		as.lives = append(as.lives, l)
+	}
+}
+
+// A waitOutcome says whether a Wait is met.
+type waitOutcome uint8
+
+const (
+	waitPending waitOutcome = iota // it may be met
+	waitMet
+	waitVain // it cannot be met any more, unless the task is tried again
+)
+
+// outcomeOf reports whether a Wait is met by now. It looks only at the task, and not at those that wait, so that all
+// that wait for the same get the same answer.
+func (x *Execution) outcomeOf(w Wait) waitOutcome {
+	state := x.units.state(w.Task)
+	over := state.over()
+	switch {
+	case w.When == Started && (over || x.additions.lives[w.Task].begun != 0), w.When == Ended && over:
+		return waitMet
+	case !over || w.When == Started:
+		return waitPending
+	case (w.When == Succeeded) == (state == StateDone):
+		return waitMet
+	}
+	return waitVain
+}
+
+// openGates notifies gates of the tasks that they wait for and that have begun or ended.
+func (x *Execution) openGates() {
+	for len(x.additions.news) > 0 {
+		i := x.additions.nextNews()
+		for _, g := range x.additions.wanted[i] {
+			x.notify(g, i)
+		}
+		x.additions.unwant(i)
+	}
+}
+
+// nextNews takes the first task of which gates have not been notified.
+func (as *additions) nextNews() int32 {
+	i := as.news[0]
+	as.news = as.news[1:]
+	if len(as.news) == 0 {
+		as.news = nil
+	}
+	return i
+}
+
+// unwant unregisters the gates that do not wait for a task any more.
+func (as *additions) unwant(i int32) {
+	left := slices.DeleteFunc(as.wanted[i], func(g *gate) bool { return !g.wants(i) })
+	if as.wanted[i] = left; len(left) == 0 {
+		delete(as.wanted, i)
+	}
+}
+
+// notify opens a gate when the last of its Waits is met, and ends the tasks behind it when one cannot be met any more.
+func (x *Execution) notify(g *gate, i int32) {
+	before, vain := len(g.pending), false
+	for _, when := range whens {
+		if w := (Wait{i, when}); g.pending[w] {
+			switch x.outcomeOf(w) {
+			case waitMet:
+				delete(g.pending, w)
+			case waitVain:
+				vain = true
+			}
+		}
+	}
+	switch {
+	case vain:
+		for k := g.first; k < g.first+g.count; k++ {
+			if !x.units.state(k).over() {
+				x.endWaiting(k, i)
+			}
+		}
+	case before > 0 && len(g.pending) == 0:
+		for k := g.first; k < g.first+g.count; k++ {
+			x.unhold(k)
+		}
+	}
+}
+
+// endWaiting skips a task that waits for another one in vain.
+func (x *Execution) endWaiting(i, other int32) {
+	how := "did not succeed"
+	if x.units.state(other) == StateDone {
+		how = "did not fail"
+	}
+	x.units.attribute(i, Never)
+	x.units.explain(i, fmt.Sprintf("task %s, which it waits for, %s", x.plan.Tasks[other].ID, how))
+	x.skip(i, nil)
+	x.memberOver(i)
+}
+
+// inVain reports whether a task waits for another one in vain, and for which, unless that is one of those that are
+// tried again, too.
+func (x *Execution) inVain(i int32, again map[int32]bool) (other int32, vain bool) {
+	if g := x.additions.lives[i].gate; g != nil {
+		for w := range g.pending {
+			if x.outcomeOf(w) == waitVain && !again[w.Task] {
+				other, vain = max(other, w.Task), true
+			}
+		}
+	}
+	return other, vain
+}
