@@ -17,6 +17,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/planning"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
+	"github.com/corral-pilot/corral/internal/work/run"
 	"github.com/corral-pilot/corral/plan"
 )
 
@@ -68,15 +69,8 @@ func (h *planHandlers) create(c *rest.Call) error {
 			err = hostPaths(c.Caller(), in.NextRun.Request(in))
 		}
 		if err == nil {
-			err = h.UntilStop(ctx, func(ctx context.Context) error {
-				cluster, sites, err := h.about(ctx, row.Owner, in)
-				if err == nil && in.NextRun != nil { // its pilots would be asked for in vain
-					err = cmp.Or(request.CheckStream(in.NextRun.Options, cluster),
-						h.cfg.Runs.Check(ctx, in.NextRun.Request(in)))
-				}
-				if err == nil {
-					schedule, err = h.desk.Draft(ctx, in, cluster, sites, &row)
-				}
+			err = h.UntilStop(ctx, func(ctx context.Context) (err error) {
+				schedule, err = h.draft(ctx, in, &row)
 				return err
 			})
 		}
@@ -91,6 +85,33 @@ func (h *planHandlers) create(c *rest.Call) error {
 		}
 		return h.keep(row, schedule), nil
 	})
+}
+
+// draft has a plan made, for a workflow that is parsed here or for what is left of a run. It fills row, whose owner is
+// given.
+func (h *planHandlers) draft(ctx context.Context, in api.NewPlan, row *corral.Plan) (*store.Schedule, error) {
+	cluster, sites, err := h.about(ctx, row.Owner, in)
+	if err != nil {
+		return nil, err
+	}
+	if in.NextRun != nil {
+		next := in.NextRun.Request(in)
+		if err := cmp.Or(request.CheckStream(next.Options, cluster), run.CheckOptions(next)); err != nil {
+			return nil, err
+		}
+	}
+	asked := planning.Request{NewPlan: in}
+	if in.Run == 0 {
+		if asked.Flow, err = request.Workflow(ctx, in.Workflow, in.WorkflowName); err != nil {
+			return nil, err
+		}
+	}
+	if in.NextRun != nil { // its pilots would be asked for in vain
+		if err := h.cfg.Runs.Check(ctx, in.NextRun.Request(in), asked.Flow); err != nil {
+			return nil, err
+		}
+	}
+	return h.desk.Draft(ctx, asked, cluster, sites, row)
 }
 
 // keep is how a plan is kept, with the schedule that lies apart from it.

@@ -16,6 +16,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/run"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // runHandlers answer requests about runs and their tasks.
@@ -114,32 +115,35 @@ func (h *runHandlers) create(c *rest.Call) error {
 // prepare checks a request for a run and lays the run out on disk. Reading a large workflow takes a while, so it ends
 // when corrald stops.
 func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.NewRun) (*run.Prepared, error) {
-	cluster, err := h.complete(ctx, who, &in)
+	cluster, flow, err := h.complete(ctx, who, &in)
 	if err != nil {
 		return nil, err
 	}
-	return h.runs.Prepare(ctx, cluster.ID, in)
+	return h.runs.Prepare(ctx, cluster.ID, in, flow)
 }
 
-// complete checks a request for a run, fills in what it leaves out, and finds its cluster.
-func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (corral.Cluster, error) {
+// complete checks a request for a run, fills in what it leaves out, and finds its cluster. It parses the workflow, which
+// an open run does not have.
+func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (
+	cluster corral.Cluster, flow *workflow.Workflow, err error,
+) {
 	if err := cmp.Or(request.CheckRun(*in), hostPaths(who, *in)); err != nil {
-		return corral.Cluster{}, err
+		return cluster, nil, err
 	}
-	cluster, err := rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Cluster, error) {
+	cluster, err = rest.View(ctx, h.DB, func(tx *store.Tx) (corral.Cluster, error) {
 		return ownCluster(tx, who.Name, cmp.Or(in.Cluster, defaultCluster))
 	})
-	if err != nil {
-		return cluster, err
-	}
-	if err := request.CheckStream(in.Options, cluster); err != nil {
-		return cluster, err
-	}
-	if in.Open {
-		return cluster, nil
+	if err = cmp.Or(err, request.CheckStream(in.Options, cluster)); err != nil || in.Open {
+		return cluster, nil, err
 	}
 	in.WorkflowName = cmp.Or(in.WorkflowName, "workflow")
-	return cluster, cmp.Or(planning.AsPlanned(ctx, h.DB, in), h.desk.Cluster(ctx, in, cluster))
+	if err = run.CheckOptions(*in); err == nil {
+		flow, err = request.Workflow(ctx, in.Workflow, in.WorkflowName)
+	}
+	if err == nil {
+		err = cmp.Or(planning.AsPlanned(ctx, h.DB, in, flow), h.desk.Cluster(ctx, in, flow, cluster))
+	}
+	return cluster, flow, err
 }
 
 // hostPaths refuses folders of corrald's host that are not for who asks. Without source_dir a workflow has no inputs of
@@ -156,9 +160,9 @@ func (h *runHandlers) dryRun(c *rest.Call) error {
 		if in.Open {
 			return answer, corral.ErrorAt(corral.Invalid, "open", "an open run has no workflow to be looked at")
 		}
-		cluster, err := h.complete(ctx, c.Caller(), &in)
+		cluster, flow, err := h.complete(ctx, c.Caller(), &in)
 		if err == nil {
-			answer, err = h.runs.DryRun(ctx, cluster, in)
+			answer, err = h.runs.DryRun(ctx, cluster, in, flow)
 		}
 		return answer, err
 	})

@@ -1,7 +1,6 @@
 package planning
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strconv"
@@ -12,14 +11,13 @@ import (
 	"github.com/corral-pilot/corral/internal/store"
 	"github.com/corral-pilot/corral/internal/work/provision"
 	"github.com/corral-pilot/corral/workflow"
-	"github.com/corral-pilot/corral/workflow/formats/wfformat"
 )
 
 // AsPlanned gives the tasks of a run that has the label of a plan the estimates that the plan was made with, wherever
 // those came from: what a worker starts before its pilot leaves, and what becomes of the plan, is then judged by what
-// its pilots were asked for. If there is no such plan, its schedule went with it, or it is of other tasks, the run
-// stays as it is.
-func AsPlanned(ctx context.Context, db *store.DB, in *api.NewRun) error {
+// its pilots were asked for. It removes the text of the workflow from the request if it changes flow. If there is no
+// such plan, its schedule was deleted with it, or it is for other tasks, both stay unchanged.
+func AsPlanned(ctx context.Context, db *store.DB, in *api.NewRun, flow *workflow.Workflow) error {
 	id, err := strconv.ParseInt(in.Labels[corral.PlanLabel], 10, 64)
 	if err != nil {
 		return nil // it names none
@@ -40,14 +38,10 @@ func AsPlanned(ctx context.Context, db *store.DB, in *api.NewRun) error {
 	if err != nil {
 		return err
 	}
-	flow, _, err := wfformat.Read(ctx, bytes.NewReader(in.Workflow), in.WorkflowName, workflow.Options{})
-	if err != nil || !estimate(flow, runtimes) {
-		return err
+	if estimate(flow, runtimes) {
+		in.Workflow = nil
 	}
-	var text bytes.Buffer
-	err = wfformat.Write(&text, flow)
-	in.Workflow = text.Bytes()
-	return err
+	return nil
 }
 
 // estimate gives tasks the runtimes that they were planned with, and reports whether any is another one. Tasks that
