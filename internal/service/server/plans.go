@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -203,12 +202,9 @@ func (h *planHandlers) provision(c *rest.Call) error {
 		if err != nil {
 			return rest.Step[corral.Plan]{}, err
 		}
-		asked, err := requests(p)
-		for _, in := range asked {
-			if err == nil && p.State == corral.PlanReady { // ids: the plan is not of the caller's objects, maybe
-				in.Site, in.Cluster = fmt.Sprint(p.Sites[in.Site]), fmt.Sprint(p.Cluster)
-				err = h.glideins.canJoin(ctx, p.Owner, in)
-			}
+		document, err := plan.Decode(p)
+		if err == nil {
+			err = h.canJoin(ctx, p, document)
 		}
 		if err != nil {
 			return rest.Step[corral.Plan]{}, err
@@ -226,21 +222,27 @@ func (h *planHandlers) provision(c *rest.Call) error {
 			if p, err = tx.MovePlan(p.ID, corral.PlanProvision, ""); err != nil {
 				return p, err
 			}
-			if err = provision.CheckOpen(tx, p); err == nil {
-				err = provision.Begin(tx, p, h.cfg.Machine)
+			if err = provision.CheckOpen(tx, p, document); err == nil {
+				err = provision.Begin(tx, p, document, h.cfg.Machine)
 			}
 			return p, err
 		})
 	})
 }
 
-// requests are what a plan's pilots become: requests for glideins, labelled with the plan.
-func requests(p corral.Plan) ([]api.NewGlidein, error) {
-	var document plan.Plan
-	if err := json.Unmarshal(p.Document, &document); err != nil {
-		return nil, fmt.Errorf("reading plan %d: %w", p.ID, err)
+// canJoin reports why workers of a pilot of a plan that is READY cannot join its cluster.
+func (h *planHandlers) canJoin(ctx context.Context, row corral.Plan, p *plan.Plan) error {
+	if row.State != corral.PlanReady {
+		return nil
 	}
-	return provision.Requests(p, document.Pilots, 0), nil
+	for _, in := range provision.Requests(row, p.Pilots, 0) {
+		// By id: the caller may not own the plan.
+		in.Site, in.Cluster = fmt.Sprint(row.Sites[in.Site]), fmt.Sprint(row.Cluster)
+		if err := h.glideins.canJoin(ctx, row.Owner, in); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // release lets the glideins of a plan go.
@@ -268,12 +270,12 @@ func (h *planHandlers) schedule(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	var document plan.Plan
-	if err := json.Unmarshal(row.Document, &document); err != nil {
-		return fmt.Errorf("reading plan %d: %w", row.ID, err)
+	document, err := plan.Decode(row)
+	if err != nil {
+		return err
 	}
 	if document.Nearest != nil {
-		document = *document.Nearest
+		document = document.Nearest
 	}
 	if document.Apart == nil {
 		var lines bytes.Buffer

@@ -6,8 +6,6 @@ package planning
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -236,13 +234,10 @@ func options(in api.NewPlan) (planner.Options, error) {
 
 // fill fills the row of a plan with what was made.
 func fill(row *corral.Plan, made *plan.Plan) error {
-	document, err := json.Marshal(made)
-	if err != nil {
-		return fmt.Errorf("encoding the plan: %w", err)
+	if err := made.Encode(row); err != nil {
+		return err
 	}
-	row.Workflow, row.Document = made.Workflow, document
-	row.Digest = fmt.Sprintf("sha256:%x", sha256.Sum256(document))
-	row.State = corral.PlanReady
+	row.Workflow, row.State = made.Workflow, corral.PlanReady
 	if !made.Feasible {
 		row.State, row.Reason = corral.PlanInfeasible, made.Reasons[0]
 	}

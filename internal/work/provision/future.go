@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,13 +62,9 @@ func (f Facts) ahead(now time.Time) (said []string) {
 	return said
 }
 
-// CheckOpen refuses, within the transaction that begins a plan, one with a pilot that would be held during maintenance
-// that its site has announced: the plan may have been made before that, or may begin too late for it.
-func CheckOpen(tx *store.Tx, row corral.Plan) error {
-	var p plan.Plan
-	if err := json.Unmarshal(row.Document, &p); err != nil {
-		return fmt.Errorf("reading plan %d: %w", row.ID, err)
-	}
+// CheckOpen refuses, within the transaction that begins the plan p of a row, a pilot that would be held during
+// maintenance that its site has announced: the plan may have been made before that, or may begin too late for it.
+func CheckOpen(tx *store.Tx, row corral.Plan, p *plan.Plan) error {
 	for i, q := range p.Pilots {
 		site, err := siteOf(tx, row.Sites, q.Site)
 		if err != nil {

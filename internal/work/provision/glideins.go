@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -36,13 +35,10 @@ func Requests(row corral.Plan, pilots []plan.Pilot, first int) []api.NewGlidein 
 	return all
 }
 
-// Begin asks for the pilots of a plan, within the transaction that begins it; machine is as ReadFacts has it. If one of
-// them cannot be asked for, or a site's balance does not allow all of them, nothing of the transaction may stay.
-func Begin(tx *store.Tx, row corral.Plan, machine corral.SiteQueue) error {
-	var p plan.Plan
-	if err := json.Unmarshal(row.Document, &p); err != nil {
-		return fmt.Errorf("reading plan %d: %w", row.ID, err)
-	}
+// Begin asks for the pilots of p, the plan of a row, within the transaction that begins it; machine is as ReadFacts has
+// it. If one of them cannot be asked for, or a site's balance does not allow all of them, nothing of the transaction may
+// stay.
+func Begin(tx *store.Tx, row corral.Plan, p *plan.Plan, machine corral.SiteQueue) error {
 	_, err := ask(tx, row, p.Pilots, asking{at: row.Sites, machine: machine})
 	return err
 }
