@@ -18,6 +18,7 @@ import (
 	"github.com/corral-pilot/corral/internal/work/request"
 	"github.com/corral-pilot/corral/internal/work/run"
 	"github.com/corral-pilot/corral/plan"
+	"github.com/corral-pilot/corral/workflow"
 )
 
 // planHandlers answer requests about plans. To make one takes a look at the store and then the planner's time, outside
@@ -69,7 +70,7 @@ func (h *planHandlers) create(c *rest.Call) error {
 		}
 		if err == nil {
 			err = h.UntilStop(ctx, func(ctx context.Context) (err error) {
-				schedule, err = h.draft(ctx, in, &row)
+				schedule, err = h.draft(ctx, &in, &row)
 				return err
 			})
 		}
@@ -86,31 +87,32 @@ func (h *planHandlers) create(c *rest.Call) error {
 	})
 }
 
-// draft has a plan made, for a workflow that is parsed here or for what is left of a run. It fills row, whose owner is
-// given.
-func (h *planHandlers) draft(ctx context.Context, in api.NewPlan, row *corral.Plan) (*store.Schedule, error) {
-	cluster, sites, err := h.about(ctx, row.Owner, in)
+// draft has a plan made, for the workflow of a request, which is parsed here, or for what is left of a run. It fills
+// row, whose owner is given. It removes the text of the workflow from the request: planning takes long, and needs none.
+func (h *planHandlers) draft(ctx context.Context, in *api.NewPlan, row *corral.Plan) (*store.Schedule, error) {
+	cluster, sites, err := h.about(ctx, row.Owner, *in)
 	if err != nil {
 		return nil, err
 	}
 	if in.NextRun != nil {
-		next := in.NextRun.Request(in)
+		next := in.NextRun.Request(*in)
 		if err := cmp.Or(request.CheckStream(next.Options, cluster), run.CheckOptions(next)); err != nil {
 			return nil, err
 		}
 	}
-	asked := planning.Request{NewPlan: in}
+	var flow *workflow.Workflow
 	if in.Run == 0 {
-		if asked.Flow, err = request.Workflow(ctx, in.Workflow, in.WorkflowName); err != nil {
+		if flow, err = request.Workflow(ctx, in.Workflow, in.WorkflowName); err != nil {
 			return nil, err
 		}
+		in.Workflow = nil
 	}
 	if in.NextRun != nil { // its pilots would be asked for in vain
-		if err := h.cfg.Runs.Check(ctx, in.NextRun.Request(in), asked.Flow); err != nil {
+		if err := h.cfg.Runs.Check(ctx, in.NextRun.Request(*in), flow); err != nil {
 			return nil, err
 		}
 	}
-	return h.desk.Draft(ctx, asked, cluster, sites, row)
+	return h.desk.Draft(ctx, &planning.Request{NewPlan: *in, Flow: flow}, cluster, sites, row)
 }
 
 // keep is how a plan is kept, with the schedule that lies apart from it.

@@ -122,8 +122,8 @@ func (h *runHandlers) prepare(ctx context.Context, who access.Caller, in api.New
 	return h.runs.Prepare(ctx, cluster.ID, in, flow)
 }
 
-// complete checks a request for a run, fills in what it leaves out, and finds its cluster. It parses the workflow, which
-// an open run does not have.
+// complete checks a request for a run, fills in what it leaves out, finds its cluster, and parses its workflow. An open
+// run has none.
 func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.NewRun) (
 	cluster corral.Cluster, flow *workflow.Workflow, err error,
 ) {
@@ -137,13 +137,18 @@ func (h *runHandlers) complete(ctx context.Context, who access.Caller, in *api.N
 		return cluster, nil, err
 	}
 	in.WorkflowName = cmp.Or(in.WorkflowName, "workflow")
-	if err = run.CheckOptions(*in); err == nil {
-		flow, err = request.Workflow(ctx, in.Workflow, in.WorkflowName)
+	if err = run.CheckOptions(*in); err != nil {
+		return cluster, nil, err
 	}
-	if err == nil {
-		err = cmp.Or(planning.AsPlanned(ctx, h.DB, in, flow), h.desk.Cluster(ctx, in, flow, cluster))
+	planned, err := planning.Runtimes(ctx, h.DB, in.Labels)
+	if err != nil {
+		return cluster, nil, err
 	}
-	return cluster, flow, err
+	if flow, err = request.Workflow(ctx, in.Workflow, in.WorkflowName); err != nil {
+		return cluster, nil, err
+	}
+	planning.AsPlanned(in, flow, planned)
+	return cluster, flow, h.desk.Cluster(ctx, in, flow, cluster)
 }
 
 // hostPaths refuses folders of corrald's host that are not for who asks. Without source_dir a workflow has no inputs of

@@ -57,8 +57,8 @@ func NewDesk(db *store.DB, clusters *admission.Clusters, runs provision.Runs, qu
 
 // Draft has the planner make a plan of what is known now for pilots that join a cluster, and writes it down in row,
 // whose owner stands; a schedule that is too long for it is returned beside it, unless none is to be kept. Errors are
-// those of the request: Invalid, NotFound or Unsatisfiable, with their place.
-func (d *Desk) Draft(ctx context.Context, in Request, cluster corral.Cluster, sites []corral.Site,
+// those of the request: Invalid, NotFound or Unsatisfiable, with their place. The workflow is taken out of the request.
+func (d *Desk) Draft(ctx context.Context, in *Request, cluster corral.Cluster, sites []corral.Site,
 	row *corral.Plan) (*store.Schedule, error) {
 	made, err := d.make(ctx, in, cluster, sites, row.Owner)
 	if err != nil {
@@ -100,7 +100,7 @@ func detach(db *store.DB, made *plan.Plan, dryRun bool) (*store.Schedule, error)
 }
 
 // make has the planner make a plan for an owner.
-func (d *Desk) make(ctx context.Context, in Request, cluster corral.Cluster, sites []corral.Site,
+func (d *Desk) make(ctx context.Context, in *Request, cluster corral.Cluster, sites []corral.Site,
 	owner string) (*plan.Plan, error) {
 	subject, err := d.subject(ctx, in)
 	if err != nil {

@@ -27,10 +27,13 @@ type subject struct {
 	streamed bool                 // its tasks go to worker jobs
 }
 
-// subject finds what a request is about.
-func (d *Desk) subject(ctx context.Context, in Request) (s subject, err error) {
+// subject finds what a request is about. It takes the workflow out of the request, which outlives it: a large workflow
+// is not kept while the planner works, which only sees the problem.
+func (d *Desk) subject(ctx context.Context, in *Request) (s subject, err error) {
 	if in.Run == 0 {
-		return subject{flow: in.Flow, streamed: in.NextRun != nil && in.NextRun.Options.Stream}, nil
+		s = subject{flow: in.Flow, streamed: in.NextRun != nil && in.NextRun.Options.Stream}
+		in.Flow = nil
+		return s, nil
 	}
 	s.run, err = store.Read(ctx, d.db.Request(ctx), func(tx *store.Tx) (corral.Run, error) { return tx.Run(in.Run) })
 	if err == nil {
